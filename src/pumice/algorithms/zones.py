@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 I64 = NDArray[np.int64]
+#: Amounts by zone and resource (Z, K) of one node.
+Amounts = list[list[float]]
 
 #: Policies. Zones of nodes with the first two are not modelled.
 UNKNOWN, NONE, BEST_EFFORT, RESTRICTED, SINGLE = range(5)
@@ -67,6 +69,107 @@ def aligned(asked: ZoneRequest, machines: Machines, free: F64) -> Alignment:
     for amount in asked.alone:
         fits &= _zones_for(np.where(machines.reported, amount, 0.0), machines, free)[1]
     return Alignment(fits, np.where(fits[:, None, None], taken, 0.0))
+
+
+def taken_on_one(asked: ZoneRequest, machines: Machines, row: int, free: Amounts) -> Amounts | None:
+    """Return what a request takes of the free amounts (Z, K) of one node, ``row``, or None if it cannot be aligned.
+
+    Equal to ``aligned`` of that row. Lists: for a few zones of one node, the calls of NumPy would cost more than the
+    arithmetic.
+    """
+    machine = _Machine.at(machines, row)
+    left, taken = free, [[0.0] * len(each) for each in free]
+    for amount in asked.together:
+        need = machine.need(amount)
+        zones = _zones_on_one(need, machine, left)
+        if zones is None:
+            return None
+        drawn = _drawn_on_one(need, left, zones)
+        left, taken = minus(left, drawn), _plus(taken, drawn)
+    for amount in asked.alone:
+        if _zones_on_one(machine.need(amount), machine, free) is None:
+            return None
+    return taken
+
+
+def minus(left: Amounts, right: Amounts) -> Amounts:
+    """Return the difference of two amounts by zone (Z, K)."""
+    return [[x - y for x, y in zip(*each, strict=True)] for each in zip(left, right, strict=True)]
+
+
+def _plus(left: Amounts, right: Amounts) -> Amounts:
+    return [[x + y for x, y in zip(*each, strict=True)] for each in zip(left, right, strict=True)]
+
+
+class _Machine(NamedTuple):
+    """One row of ``Machines``."""
+
+    policy: int
+    zones: int
+    reported: list[bool]
+    prefix: Amounts
+
+    @classmethod
+    def at(cls, machines: Machines, row: int) -> _Machine:
+        """Return a row."""
+        policy, prefix = int(machines.policy[row]), Amounts()
+        if policy == RESTRICTED:  # no other policy reads it
+            prefix = machines.prefix[row].tolist()
+        return cls(policy, int(machines.zones[row]), machines.reported[row].tolist(), prefix)
+
+    def need(self, amount: F64) -> list[float]:
+        """Return the amounts (K,) of resources that the zones report."""
+        return [each if known else 0.0 for each, known in zip(amount.tolist(), self.reported, strict=True)]
+
+
+def _drawn_on_one(need: list[float], free: Amounts, zones: Sequence[int]) -> Amounts:
+    """Return what is taken of some zones (Z, K), of the lowest ones first. ``zones`` are in order."""
+    found = [[0.0] * len(need) for _ in free]
+    for k, wanted in enumerate(need):
+        total = 0.0
+        for zone in zones if wanted > 0 else ():
+            there = max(free[zone][k], 0.0)
+            total += there
+            found[zone][k] = min(max(wanted - (total - there), 0.0), there)
+    return found
+
+
+def _zones_on_one(need: list[float], machine: _Machine, free: Amounts) -> Sequence[int] | None:
+    """Return the zones that a need would get on one node, in order, or None if there are none."""
+    if machine.policy == RESTRICTED:
+        return _narrowest_on_one(need, machine, free)
+    if machine.policy == BEST_EFFORT:
+        return _covering_on_one(need, free)
+    for zone, there in enumerate(free[: machine.zones]):
+        if all(x >= y or y <= 0 for x, y in zip(there, need, strict=True)):
+            return (zone,)
+    return None
+
+
+def _narrowest_on_one(need: list[float], machine: _Machine, free: Amounts) -> Sequence[int] | None:
+    """Return what ``_narrowest`` returns, for one node."""
+    asks = [k for k, amount in enumerate(need) if amount > 0]
+    widths = {1 + sum(each[k] < need[k] for each in machine.prefix) for k in asks}
+    if len(widths) != 1:
+        return None if widths else ()
+    for zones in combinations(range(machine.zones), widths.pop()):
+        if all(sum(free[zone][k] for zone in zones) >= need[k] for k in asks):
+            return zones
+    return None
+
+
+def _covering_on_one(need: list[float], free: Amounts) -> Sequence[int] | None:
+    """Return what ``_covering`` returns, for one node."""
+    left, missing = dict(enumerate(free)), need
+    while any(amount > 0 for amount in missing) and left:
+        covers = {
+            zone: sum(min(max(x, 0.0), y) for x, y in zip(missing, there, strict=True)) for zone, there in left.items()
+        }
+        best = max(covers, key=covers.__getitem__)  # of equal zones the first
+        if covers[best] <= 0:
+            return None
+        missing = [x - y for x, y in zip(missing, left.pop(best), strict=True)]
+    return None if any(amount > 0 for amount in missing) else sorted(set(range(len(free))) - left.keys())
 
 
 def _drawn(need: F64, free: F64, mask: Bool) -> F64:

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.algorithms.zones import BEST_EFFORT, RESTRICTED, SINGLE, Machines, ZoneRequest, aligned
+from pumice.algorithms.zones import (
+    BEST_EFFORT,
+    NONE,
+    RESTRICTED,
+    SINGLE,
+    Machines,
+    ZoneRequest,
+    aligned,
+    taken_on_one,
+)
 
 
 def machines(policy: int, allocatable: list[list[float]], count: int | None = None) -> Machines:
@@ -88,3 +97,36 @@ def test_restricted_takes_the_lowest_set_that_plain_search_finds(
     if wanted is not None:
         assert found.taken[0].sum(axis=0).tolist() == list(need)
         assert set(np.flatnonzero(found.taken[0].any(axis=1))) <= set(wanted)
+
+
+_AMOUNT = st.tuples(st.integers(0, 9), st.integers(0, 3))
+
+
+@given(
+    policy=st.sampled_from((NONE, BEST_EFFORT, RESTRICTED, SINGLE)),
+    zones=st.integers(1, 4),
+    allocatable=st.lists(_AMOUNT, min_size=4, max_size=4),
+    # Less than nothing is free where an agent and the records of pods disagree.
+    taken=st.lists(st.tuples(st.integers(0, 10), st.integers(0, 4)), min_size=4, max_size=4),
+    together=st.lists(_AMOUNT, max_size=3),
+    alone=st.lists(_AMOUNT, max_size=2),
+)
+def test_one_node_takes_what_it_takes_among_many(
+    policy: int,
+    zones: int,
+    allocatable: list[tuple[int, int]],
+    taken: list[tuple[int, int]],
+    together: list[tuple[int, int]],
+    alone: list[tuple[int, int]],
+) -> None:
+    machine = machines(
+        policy, [list(map(float, each)) if z < zones else [0.0, 0.0] for z, each in enumerate(allocatable)]
+    )
+    machine = machine._replace(zones=np.array([zones]))
+    free = np.array(allocatable, dtype=float) - np.array(taken)
+    free[zones:] = 0.0
+    request = asked(*map(list, together), alone=tuple(map(list, alone)))
+    of_many = aligned(request, machine, free[None])
+    of_one = taken_on_one(request, machine, 0, free.tolist())
+    assert (of_one is not None) == of_many.fits[0]
+    assert of_one is None or of_one == of_many.taken[0].tolist()

@@ -5,7 +5,8 @@ Source: KAI numa plugin.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -14,7 +15,7 @@ from pumice.algorithms.zones import BEST_EFFORT as GREEDY
 from pumice.algorithms.zones import NONE as NOT_ALIGNED
 from pumice.algorithms.zones import RESTRICTED as NARROWEST
 from pumice.algorithms.zones import SINGLE as ONE_ZONE
-from pumice.algorithms.zones import UNKNOWN, Alignment, Machines, ZoneRequest, aligned
+from pumice.algorithms.zones import UNKNOWN, Alignment, Amounts, Machines, ZoneRequest, aligned, minus, taken_on_one
 from pumice.api import (
     F64,
     HELD,
@@ -79,6 +80,7 @@ class Numa:
         self._devices = [not _by_class(name) for name in self._names]
         self._depth = max((len(each.zones) for each in self._reported.values()), default=0)
         self._shape = self._depth, len(self._names)
+        self._nothing = np.zeros(self._shape).tolist()
         self._asks = [None if spec is None else self._asked(spec) for spec in ssn.tables.classes.specs]
         rows = self._rows()
         self._index = {row: i for i, row in enumerate(rows)}
@@ -230,21 +232,38 @@ class Numa:
             found.fits[by_pod], found.taken[by_pod] = aligned(asks[0], machines.at(by_pod), free[by_pod])
         return found
 
+    def _taken(self, cls: int, node: int, free: Amounts) -> Amounts:
+        """Return what another task of a class would take on one node with these amounts free, nothing if it cannot be
+        aligned."""
+        asks = self._asks[cls]
+        assert asks is not None
+        found = taken_on_one(asks[0 if self._machines.by_pod[node] else 1], self._machines, node, free)
+        return self._nothing if found is None else found
+
     def _after(self, cls: int, nodes: NodeRows) -> Alignment:
         """Return what another task would take, after those that hypothetical rows have."""
         further = nodes.further
         key = cls, nodes.rows.tobytes(), self.free.version, None if further is None else further.tobytes()
         # Filter and score ask the same one after the other.
         if self._last is None or self._last[0] != key:
-            free = nodes.read(self.free)
-            # A row may be about a later one of several equal tasks on a node. Those before it take their zones one by
-            # one, because each finds other zones full.
-            for step in range(0 if further is None else int(further.max(initial=0))):
-                assert further is not None
-                drawn = self._aligned(cls, nodes.rows, free).taken.reshape(free.shape)
-                free = free - np.where((further > step)[:, None], drawn, 0.0)
-            self._last = key, self._aligned(cls, nodes.rows, free)
+            found = (
+                self._aligned(cls, nodes.rows, self.free.array[nodes.rows])
+                if further is None
+                else self._one_by_one(cls, nodes.rows, further.astype(np.int64))
+            )
+            self._last = key, found
         return self._last[1]
+
+    def _one_by_one(self, cls: int, rows: AnyArray, further: AnyArray) -> Alignment:
+        """Return what another task would take on rows that already have so many ``further`` tasks (rows,)."""
+        # Equal tasks on a node take their zones one by one, because each finds other zones full. Each node is stepped
+        # through once, and not once for each of its rows.
+        nodes, place = np.unique(rows, return_inverse=True)
+        free, steps = self.free.array[nodes], []
+        for _ in range(int(further.max(initial=0)) + 1):
+            steps.append(self._aligned(cls, nodes, free))
+            free = free - steps[-1].taken.reshape(free.shape)
+        return Alignment(*(np.array(each)[further, place] for each in zip(*steps, strict=True)))
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
@@ -273,44 +292,38 @@ class Numa:
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         """Charge the zones of tasks."""
-        waiting = [
-            (self._index[row], row, node)
-            for row, node in zip(run.rows, run.nodes, strict=True)
-            if row in self._index and self._modelled[node]
-        ]
-        while waiting:
-            # One task of each node at a time: each finds what those before it have left.
-            first: dict[int, tuple[int, int, int]] = {}
-            later = []
-            for each in waiting:
-                later.append(each) if first.setdefault(each[2], each) is not each else None
-            self._charge(list(first.values()))
-            waiting = later
+        by_node: dict[int, list[int]] = {}
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            if row in self._index and self._modelled[node]:
+                by_node.setdefault(node, []).append(row)
+        if not by_node:
+            return
+        index = [self._index[row] for rows in by_node.values() for row in rows]
+        free, places = self.free.array[list(by_node)], list[int]()
+        taken, on = self.taken.array[index], self.on.array[index]
+        for i, (node, rows) in enumerate(by_node.items()):
+            left = free[i].reshape(self._shape).tolist()
+            # One after the other: each finds what those before it have left.
+            for row in rows:
+                t = len(places)
+                place, amount = self._charge(row, node, left, taken[t, _HOME], int(on[t, _HOME]))
+                left = minus(left, amount)
+                taken[t, place], on[t, place] = np.ravel(amount), node + 1
+                places.append(place)
+            free[i] = np.ravel(left)
+        put = self.ssn.journal.put
+        put(self.free, list(by_node), free)
+        put(self.taken, index, taken)
+        put(self.on, index, on)
 
-    def _charge(self, tasks: list[tuple[int, int, int]]) -> None:
-        """Charge tasks (index, row, node), each on another node."""
-        classes, status = self.ssn.tables.tasks.cls, self.ssn.tables.tasks.status
-        leaving = self.ssn.tables.tasks.leaving
-        by_class: dict[int, list[tuple[int, int, int]]] = {}
-        for index, row, node in tasks:
-            # A task whose eviction is undone has what it had.
-            if status[row] not in _PLACED and self.on.array[index, _HOME] == node + 1:
-                free = self.free.array[node] - self.taken.array[index, _HOME]
-                self.ssn.journal.put(self.free, node, free)
-            else:
-                by_class.setdefault(int(classes[row]), []).append((index, row, node))
-        for cls, each in by_class.items():
-            nodes = np.array([node for _, _, node in each])
-            free = self.free.array[nodes]
-            taken = self._aligned(cls, nodes, free).taken.reshape(free.shape)
-            self.ssn.journal.put(self.free, nodes, free - taken)
-            for (index, row, node), amount in zip(each, taken, strict=True):
-                # A task that is moved holds zones at both nodes until its old pod has gone.
-                place = _MOVED if leaving[row] >= 0 else _HOME
-                held, on = self.taken.array[index].copy(), self.on.array[index].copy()
-                held[place], on[place] = amount, node + 1
-                self.ssn.journal.put(self.taken, index, held)
-                self.ssn.journal.put(self.on, index, on)
+    def _charge(self, row: int, node: int, free: Amounts, held: F64, home: int) -> tuple[int, Amounts]:
+        """Return what a task gets of a node with ``free`` amounts, and as which of its placements."""
+        tasks = self.ssn.tables.tasks
+        # A task whose eviction is undone has what it had.
+        if home == node + 1 and tasks.status[row] not in _PLACED:
+            return _HOME, held.reshape(self._shape).tolist()
+        # A task that is moved holds zones at both nodes until its old pod has gone.
+        return _MOVED if tasks.leaving[row] >= 0 else _HOME, self._taken(int(tasks.cls[row]), node, free)
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
@@ -339,8 +352,8 @@ class Numa:
             return True
         # A running pod cannot change its zones. In others it would have to start again, which is an eviction like any
         # other.
-        rows = np.array([node.row])
-        taken = self._aligned(task.cls.row, rows, self.free.array[rows]).taken.reshape(-1)
+        free = self.free.array[node.row].reshape(self._shape).tolist()
+        taken = np.ravel(self._taken(task.cls.row, node.row, free))
         return not taken.any() or bool((taken == self.taken.array[index, _HOME]).all())
 
     @points.bind_context
@@ -350,17 +363,21 @@ class Numa:
         if index is None or self.on.array[index, _HOME] != node.row + 1:
             return None
         # The binder writes this on the pod, and the next session reads it there (``_recorded``).
-        zones = self._reported[node.name].zones
-        held = self.taken.array[index, _HOME].reshape(self._shape)
-        amounts = tuple(
-            (zone.name, _resource(self._names, amount))
-            for zone, amount in zip(zones, held, strict=False)
-            if amount.any()
-        )
-        if not amounts:
+        zones = tuple([zone.name for zone in self._reported[node.name].zones])
+        text = _prediction(tuple(self._names), zones, self.taken.array[index, _HOME].tobytes())
+        if not text:
             return None
         pod = task.pod
-        return {DEVICES: DeviceGrant(pod.namespace, pod.name, ((PREDICTED_ANNOTATION, text_of_zones(amounts)),))}
+        return {DEVICES: DeviceGrant(pod.namespace, pod.name, ((PREDICTED_ANNOTATION, text),))}
+
+
+# Few texts, as most pods are equal and zones are alike.
+@lru_cache(maxsize=1024)
+def _prediction(names: tuple[str, ...], zones: tuple[str, ...], taken: bytes) -> str:
+    """Return the annotation for the amounts that a pod takes of zones, "" if it takes nothing."""
+    held = np.frombuffer(taken).reshape(-1, len(names))
+    amounts = tuple((zone, _resource(names, amount)) for zone, amount in zip(zones, held, strict=False) if amount.any())
+    return text_of_zones(amounts) if amounts else ""
 
 
 def _by_class(name: str) -> bool:
@@ -379,7 +396,7 @@ def _peak(apps: list[F64], inits: list[tuple[F64, bool]]) -> F64:
     return np.maximum(peak, sum(apps, sidecars))
 
 
-def _resource(names: list[str], amounts: F64) -> Resource:
+def _resource(names: Sequence[str], amounts: F64) -> Resource:
     """Return amounts by name."""
     named = dict(zip(names, amounts.tolist(), strict=True))
     cpu, memory = named.pop(CPU_NAME, 0.0), named.pop(MEMORY_NAME, 0.0)
