@@ -174,6 +174,7 @@ _OF_KIND: dict[type[Blocker], Code] = {
     b.Shortage: Code.ROOM,
     b.Fragments: Code.ROOM,
     b.TooManyPods: Code.ROOM,
+    b.NoPart: Code.ROOM,
     b.HeldByOthers: Code.ROOM,
     b.NoRoom: Code.ROOM,
     b.NoVictims: Code.ROOM,

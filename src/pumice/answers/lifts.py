@@ -16,6 +16,7 @@ from pumice.answers.codes import Code, code_of
 from pumice.answers.world import Draft, World, waits_for_pods
 from pumice.model import blockers as b
 from pumice.model.blockers import Blocker
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec, Toleration
 from pumice.model.queue import Queue, Quota, ResourceQuota
@@ -89,6 +90,8 @@ def lifts_of(blocker: Blocker, world: World, job: str) -> list[Lift]:
             return [Lift(Code.ROOM, resource)]
         case b.TooManyPods():
             return [Lift(Code.ROOM, "pods")]
+        case b.NoPart():
+            return [Lift(Code.ROOM, GPU_RESOURCE)]
         case b.Missing(b.RESOURCE, name):
             return [Lift(Code.ROOM, name)]
         case b.Fragments(_, parts):

@@ -259,14 +259,18 @@ class Blockers:
         # KAI's own rules say that no node or domain will do, and not why. A gang with all nodes reserved, as after an
         # eviction for it, has no pod that nodes could have anything against.
         is_of_nodes = waits is not None and isinstance(waits.why, NoRoom | NoNode | Domain)
-        if waits is not None and is_of_nodes and self._view.waiting_rows(job):
+        waiting = self._view.waiting_rows(job)
+        if waits is not None and is_of_nodes and waiting:
             yield from self._of_places(job, is_domain=isinstance(waits.why, Domain))
-        for entry in self._found.get(self._tables.jobs.uids[job], ()):
-            if isinstance(entry.finding, Blocker):
-                yield queues.with_amounts(self._view, job, entry.finding)
+        elif waits is not None and isinstance(waits.why, Refused) and waiting:
+            yield from filter(None, (room.not_there(self._view, waiting[0]),))
+        found = [entry.finding for entry in self._found.get(self._tables.jobs.uids[job], ())]
+        for why in (*found, *((waits.why,) if waits is not None else ())):
+            if isinstance(why, NoNode):
+                yield nodes.for_pods(why, self._view.needed(job))
+            elif isinstance(why, Blocker):
+                yield queues.with_amounts(self._view, job, why)
         if waits is not None:
-            why = nodes.for_pods(waits.why, self._view.needed(job)) if isinstance(waits.why, NoNode) else waits.why
-            yield queues.with_amounts(self._view, job, why)
             yield from waits.also
         elif not may_wait(self._tables, job):
             rows, minimum = self._tables.jobs.tasks[job], int(self._tables.jobs.min_available[job])

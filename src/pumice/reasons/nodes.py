@@ -126,11 +126,12 @@ def _in_hypernodes(view: View, job: int, row: int) -> Domain | None:
 def _despite_room(view: View, job: int, row: int, may: Bool, fits: Bool) -> Blocker | None:
     """Return what other pods have against the nodes with room, or None."""
     spec, request, there = view.spec(row), view.request(row), may & fits
-    namespace, got = view.tables.tasks.pods[row].namespace, placed(view, job) or view.reserved(job)
+    pod, got = view.tables.tasks.pods[row], placed(view, job) or view.reserved(job)
+    namespace, wanted = pod.namespace, max(1, view.needed(job) - len(placed(view, job)))
     return (
         selection.near_none(view, spec, namespace)
         or selection.ports(view, spec, there, view.others(job))
-        or selection.keeps_apart(view, spec, namespace, there, view.others(job))
+        or selection.keeps_apart(view, pod, there, view.others(job), wanted)
         or spread(view, job, row, there, got)
         or room.all_slots_used(view, there.nonzero()[0], request, view.needed(job))
     )

@@ -19,6 +19,7 @@ from pumice.model.blockers import Blocker, KeptApart, PortTaken, RoomOnClosed, S
 from pumice.model.pod import PodAffinityTerm
 from pumice.model.selectors import matches
 from pumice.reasons import room, selection
+from pumice.reasons.gpu_parts import GpuParts
 from pumice.reasons.view import View
 
 
@@ -58,6 +59,8 @@ class Places:
         may = self._selected & ~self._closed & ~self._port_taken & ~self._near_others
         may = may if within is None else may & within
         most = np.where(may, np.minimum(self._fit, self._slots), 0)
+        if self._parts is not None:
+            most = np.minimum(most, self._parts.pods)
         if self._has_own_port:
             most = np.minimum(most, 1)
         for term in self._own_terms:
@@ -86,14 +89,17 @@ class Places:
         closed = 1 if self._closed_room >= self.needed - counts.sum() else 2
         # A taint is removed, and a port freed, more easily than pods that keep others away are moved.
         cost = short + full + closed * self._closed[rows] + self._port_taken[rows] + 3 * self._near_others[rows]
+        if self._parts is not None:
+            cost += self._parts.pods[rows] <= counts[rows]
         return np.asarray(cost)
 
     def next_to(self, counts: AnyArray, node: int) -> Blocker:
         """Return what is in the way of one more pod on a node; -1: the pods of the gang themselves. Shape (N,)."""
+        missing = self.needed - int(min(counts.sum(), self.needed - 1))
         if node < 0:
-            return self._of_own(int(np.count_nonzero(counts)))
-        wanted = 1 if self._has_own_port or self._own_terms else self.needed - int(min(counts.sum(), self.needed - 1))
-        return self._on_node(node, self._left(counts), int(counts[node]), wanted)
+            return self._of_own(int(np.count_nonzero(counts)), missing)
+        wanted = 1 if self._has_own_port or self._own_terms else missing
+        return self._on_node(node, self._left(counts), int(counts[node]), wanted, missing)
 
     def _left(self, counts: AnyArray) -> F64:
         """Return what is free on each node after so many pods are placed. Shapes (N,) -> (N, R)."""
@@ -102,8 +108,9 @@ class Places:
 
     # -- the blocker of one node ---------------------------------------------------------------------------------------
 
-    def _on_node(self, node: int, everywhere: F64, count: int, wanted: int) -> Blocker:
-        """Return the first thing in the way on a node. ``everywhere``: what is left on all nodes. Shape (N, R)."""
+    def _on_node(self, node: int, everywhere: F64, count: int, wanted: int, missing: int) -> Blocker:
+        """Return the first thing in the way on a node. ``everywhere``: what is left on all nodes (N, R). ``wanted``:
+        how many pods that node should take; ``missing``: how many have no place."""
         view, name, left = self.view, self.view.facts.names[node], everywhere[node]
         if self._closed[node]:
             by, d = selection.blocking(view, self._spec, node), view.scarcest(self._request, left[None])
@@ -112,11 +119,13 @@ class Places:
         if self._near_others[node]:
             own = next((each for each in self._terms if self._is_near(each)[node]), None)
             term = own or next(each for rows, each in self._terms_of_others() if self._is_in_place(rows, each)[node])
-            return KeptApart(term.topology_key, 1, selection.selector_text(term.selector), own is None)
+            return KeptApart(term.topology_key, 1, selection.selector_text(term.selector), own is None, missing)
         if self._port_taken[node]:
             port = next(each for each in self._spec.host_ports if node in selection.with_port(view, each, self._others))
             return PortTaken(port.port, port.protocol, 1, len(view.facts))
         short = [d for d in view.asked_in(self._request) if self._request[d] - left[d] >= EPS]
+        if not short and self._parts is not None and self._parts.pods[node] <= count:
+            return self._parts.on_node(node, count, wanted)
         if not short:
             free = view.scarcest(self._request, left[None])
             running, most = int(view.facts.max_pods[node] - self._slots[node]) + count, int(view.facts.max_pods[node])
@@ -126,14 +135,14 @@ class Places:
         amounts = free_there, free_there, 1, 1, size, size
         return Shortage(view.axis.names[d], float(self._request[d]), wanted, *amounts, node=name)
 
-    def _of_own(self, places: int) -> Blocker:
+    def _of_own(self, places: int, wanted: int) -> Blocker:
         """Return that the pods of the gang keep each other off, in all of the places that there are."""
         if self._own_terms:
             term = self._own_terms[0]
-            return KeptApart(term.topology_key, places, selection.selector_text(term.selector))
+            return KeptApart(term.topology_key, places, selection.selector_text(term.selector), wanted=wanted)
         if self._has_own_port:
             port = self._spec.host_ports[0]
-            return PortTaken(port.port, port.protocol, places, len(self.view.facts), own=True)
+            return PortTaken(port.port, port.protocol, places, len(self.view.facts), own=True, wanted=wanted)
         return selection.no_such_node(self.view, self._spec)
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
@@ -171,6 +180,12 @@ class Places:
             return np.full(len(self.view.facts), self.needed)
         fit = np.floor((self._room[:, asked] + EPS) / self._request[asked]).clip(min=0).min(axis=1)
         return np.asarray(np.minimum(fit, self.needed).astype(np.int64))
+
+    @cached_property
+    def _parts(self) -> GpuParts | None:
+        """The room for parts of GPUs, None if the pods ask for none."""
+        share = self._spec.gpu_share
+        return None if share is None or share.problem else GpuParts(self.view, share)
 
     @cached_property
     def _slots(self) -> AnyArray:

@@ -23,6 +23,7 @@ from pumice.model.blockers import (
     Shortage,
     TooManyPods,
 )
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import TaskStatus
 from pumice.reasons.view import View
 from pumice.volcano.topology.rules import job_bound
@@ -32,7 +33,10 @@ def not_there(view: View, row: int) -> Missing | None:
     """Return what no node has of what a task asks for, or that there are no nodes, or None."""
     if not len(view.facts):
         return Missing(ALL_NODES)
-    asked = view.spec(row).request.scalars or {}
+    spec = view.spec(row)
+    asked = dict(spec.request.scalars or {})
+    if spec.gpu_share is not None and not spec.gpu_share.problem:
+        asked[GPU_RESOURCE] = 1.0
     missing = [name for name in sorted(asked) if name != "pods" and asked[name] and not _is_offered(view, name)]
     return Missing(RESOURCE, missing[0]) if missing else None
 

@@ -24,7 +24,7 @@ from pumice.model.blockers import (
     Taints,
 )
 from pumice.model.node import Taint
-from pumice.model.pod import HostPort, LabelSelector, NodeSelectorTerm, PodAffinityTerm, PodSpec, Requirement
+from pumice.model.pod import HostPort, LabelSelector, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, Requirement
 from pumice.model.selectors import matches
 from pumice.placing.filters.nodes import BLOCKING, CORDON, node_affinity, node_term, tolerated, tolerates
 from pumice.reasons.view import View
@@ -192,15 +192,15 @@ def near_none(view: View, spec: PodSpec, namespace: str) -> NearNone | None:
     return None
 
 
-def keeps_apart(view: View, spec: PodSpec, namespace: str, nodes: Bool, others: AnyArray) -> KeptApart | None:
+def keeps_apart(view: View, pod: Pod, nodes: Bool, others: AnyArray, wanted: int) -> KeptApart | None:
     """Return a label of which each place with room has one of the ``others`` (rows of pods), near which the pod may not
-    be, or None."""
-    for term in spec.affinity.anti_required:
+    be, or None. ``wanted``: how many pods like this one have to be placed."""
+    for term in pod.spec.affinity.anti_required:
         column = view.derived.label(term.topology_key)
         places = {int(column.codes[row]) for row in nodes.nonzero()[0].tolist()} - {-1}
-        taken = {int(column.codes[node]) for node in pods_of(view, term, namespace, others)}
+        taken = {int(column.codes[node]) for node in pods_of(view, term, pod.namespace, others)}
         if places <= taken:
-            return KeptApart(term.topology_key, len(places), selector_text(term.selector))
+            return KeptApart(term.topology_key, len(places), selector_text(term.selector), wanted=wanted)
     return None
 
 

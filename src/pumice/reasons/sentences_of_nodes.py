@@ -9,6 +9,7 @@ from pumice.columns.dtypes import EPS
 from pumice.framework.cycle.trace import Finding
 from pumice.model import blockers as b
 from pumice.model.blockers import changes as c
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.reasons.words import amount, are, counted, is_free, joined, names, number, unit, verb
 
 _HOST = "kubernetes.io/hostname"
@@ -137,9 +138,10 @@ def _port(found: b.PortTaken) -> str:
 
 def _kept_apart(found: b.KeptApart) -> str:
     place = "node" if found.topology == _HOST else found.topology.rpartition("/")[2]
+    more = f"; it needs {counted(found.wanted, f'more {place}')}" if found.wanted > 1 else ""
     if found.by_them:
-        return f"each of {counted(found.places, place)} has a pod that may not be near one with {found.selector}"
-    return f"each of {counted(found.places, place)} has a pod with {found.selector}, near which it may not run"
+        return f"each of {counted(found.places, place)} has a pod that may not be near one with {found.selector}{more}"
+    return f"each of {counted(found.places, place)} has a pod with {found.selector}, near which it may not run{more}"
 
 
 def _uneven(found: b.Uneven) -> str:
@@ -155,6 +157,15 @@ def _too_many(found: b.TooManyPods) -> str:
     first = f"{found.node} runs {found.pods:,} of at most {counted(found.most, 'pod')}"
     more = f", and {counted(found.others, 'more node')} likewise" if found.others else ""
     return f"{first}{more}; {is_free(found.free.resource, found.free.value)}"
+
+
+def _no_part(found: b.NoPart) -> str:
+    part = f"{found.part:g}"
+    has = (
+        f"{found.node} has {amount(GPU_RESOURCE, 1000.0 * found.gpus)}, {found.free or 'none'} of them with {part} free"
+    )
+    asks = f"{part} of {'a GPU' if found.devices == 1 else f'{found.devices} GPUs'}"
+    return f"{has if found.gpus else f'{found.node} has no GPU'}; it asks for {asks} a pod"
 
 
 def _held_by_others(found: b.HeldByOthers) -> str:
@@ -190,6 +201,7 @@ SENTENCES: Mapping[type[Finding], Callable[[Any], str]] = {
     b.KeptApart: _kept_apart,
     b.Uneven: _uneven,
     b.TooManyPods: _too_many,
+    b.NoPart: _no_part,
     b.HeldByOthers: _held_by_others,
     b.NoRoom: lambda _: "no node has room",
     b.NoNode: lambda found: _with_needs("no node takes it", found.changes),

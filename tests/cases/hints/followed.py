@@ -148,7 +148,7 @@ def _changed(world: World, trial: Trial, job: str, blocker: Blocker, change: c.C
             for node in world.nodes:
                 yield [each for each in objects if not _holds(each, port, node.name, trial)]
         case c.Create(b.RESOURCE, name):
-            most = max(pod.spec.request.get(name) for pod in world.pods_of[job])
+            most = max(_asked_of(pod, name) for pod in world.pods_of[job])
             yield from lifted(objects, c.AddNode((c.Amount(name, most),)), job=job)
         case c.RunPod(selector):
             for node in world.nodes:
@@ -171,6 +171,12 @@ def _changed(world: World, trial: Trial, job: str, blocker: Blocker, change: c.C
             yield from offered(objects, change)
         case _ if is_known(change):
             yield from lifted(objects, change, job=job)
+
+
+def _asked_of(pod: Pod, name: str) -> float:
+    """Return how much of a resource a pod asks for, whole GPUs where it asks for parts of them."""
+    share = pod.spec.gpu_share
+    return pod.spec.request.get(name) or (1000.0 * share.devices if share is not None else 0.0)
 
 
 def _requiring(group: PodGroup, label: str) -> PodGroup:

@@ -18,6 +18,7 @@ from pumice.model.blockers.changes import (
     RemoveGates,
     RemoveTaint,
 )
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -43,16 +44,16 @@ def lifted(
                 if where in ("", node.name, *node.labels.values()) or node.name in members.get(where, ()):
                     room = _more(node.allocatable, name, value - less)
                     yield _with(objects, node, replace(node, allocatable=room, capacity=room))
-        case AddNode((first,), labels, _):
+        case AddNode((first,), labels, _, _):
             node = _nodes(objects)[0]
             room = _more(_set(node.allocatable, first.resource, 0.0), first.resource, first.value - less)
             yield [*objects, replace(_new(objects, labels), allocatable=room, capacity=room)]
-        case AddNode((), labels, hypernode):
-            made = _new(objects, labels)
-            for pod in (each for each in objects if isinstance(each, Pod) and each.group_key == job):
-                room = made.allocatable.set_max(pod.spec.request)
-                made = replace(made, allocatable=room, capacity=room)
-            yield [*(_with_member(each, hypernode, made.name) for each in objects), made]
+        case AddNode((), labels, hypernode, count):
+            found = list(objects)
+            for _ in range(count):
+                made = _large_enough(_new(found, labels), found, job)
+                found = [*(_with_member(each, hypernode, made.name) for each in found), made]
+            yield found
         case RaiseLimit(name, kind, resource, value) if kind == CAPABILITY:
             for each in objects:
                 if isinstance(each, Queue) and each.name == name and each.capability is not None:
@@ -107,6 +108,17 @@ def _new(objects: Sequence[Object], labels: Sequence[str] = ()) -> Node:
     wanted = dict(each.split("=", 1) for each in labels)
     named = {**node.labels, "kubernetes.io/hostname": name, **wanted}
     return replace(node, name=name, uid=name, labels=named, unschedulable=False, taints=())
+
+
+def _large_enough(node: Node, objects: Sequence[Object], job: str) -> Node:
+    """Return a node with at least as much of each resource as a pod of the job asks for."""
+    room = node.allocatable
+    for pod in (each for each in objects if isinstance(each, Pod) and each.group_key == job):
+        room = room.set_max(pod.spec.request)
+        if pod.spec.gpu_share is not None:
+            missing = 1000.0 * pod.spec.gpu_share.devices - room.get(GPU_RESOURCE)
+            room = _more(room, GPU_RESOURCE, max(missing, 0.0))
+    return replace(node, allocatable=room, capacity=room)
 
 
 def _with(objects: Sequence[Object], old: Object, new: Object) -> list[Object]:

@@ -6,11 +6,14 @@ Requests are not checked here but by the placement. Resource claims are checked 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pumice.api import (
     PODS,
     ROWS,
+    AnyArray,
     Code,
     FilterResult,
     NodeRows,
@@ -87,6 +90,12 @@ class Predicates:
         if spec.resource_claims and self.ssn.hooks.plugin("dynamicresources") is None:
             return CLAIMED
         return None
+
+    def figures(self) -> Mapping[str, AnyArray]:
+        """Return what is free of each GPU that pods share, in thousandths, 0 for others (N, S); none without such
+        pods."""
+        devices = self.ssn.ledger.devices
+        return {} if devices is None else {"node.gpu_parts": devices.free()}
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 

@@ -40,12 +40,13 @@ class FreeRoom(Change, frozen=True):
 
 # Apart from ``FreeRoom``: where no node is large enough, no end of pods helps.
 class AddNode(Change, frozen=True):
-    """A node is added, or one grows. ``room``: what it has at least, empty for as much as the pod asks for.
+    """So many nodes are added, or one grows. ``room``: what each has at least, empty for as much as the pod asks for.
     ``labels``: those that it has to have, such as ``rack=r1``. ``hypernode``: of which it has to be a member."""
 
     room: tuple[Amount, ...]
     labels: tuple[str, ...] = ()
     hypernode: str = ""
+    count: int = 1
 
 
 class RemoveTaint(Change, frozen=True):

@@ -20,6 +20,7 @@ from pumice.model.blockers.changes import (
     RequireLevel,
     RunPod,
 )
+from pumice.model.devices.gpu import GPU_RESOURCE
 
 
 # A count and not the nodes: the blocker of a thousand equal pods is one value, and a text names no single node.
@@ -173,7 +174,8 @@ class RoomOnClosed(Blocker, frozen=True):
 
 # A host port is unique on its node, so more room there does not help.
 class PortTaken(Blocker, frozen=True):
-    """A host port is taken on each of the ``nodes`` with room. ``own``: pods of the gang itself would take it there."""
+    """A host port is taken on each of the ``nodes`` with room. ``own``: pods of the gang itself would take it there,
+    and so many more are ``wanted``."""
 
     code: ClassVar[str] = "PortTaken"
     port: int
@@ -181,11 +183,12 @@ class PortTaken(Blocker, frozen=True):
     nodes: int
     looked_at: int
     own: bool = False
+    wanted: int = 1
 
     @property
     def lift(self) -> tuple[Change, ...]:
         if self.own:
-            return (AddNode(()),)
+            return (AddNode((), count=self.wanted),)
         return (FreePort(self.port, self.protocol),)
 
 
@@ -204,18 +207,19 @@ class NearNone(Blocker, frozen=True):
 class KeptApart(Blocker, frozen=True):
     """In each of so many ``places`` runs a pod with these labels, near which the pod may not be, or one of its own gang
     would. ``topology``: the label of nodes that makes a place. ``by_them``: a pod there may not be near pods with these
-    labels, as this one has."""
+    labels, as this one has. ``wanted``: how many more places the gang needs."""
 
     code: ClassVar[str] = "KeptApart"
     topology: str
     places: int
     selector: str
     by_them: bool = False
+    wanted: int = 1
 
     @property
     def lift(self) -> tuple[Change, ...]:
         # A new node is a new place for most topologies. Moving the others would help too, but not all of them may move.
-        return (AddNode(()),)
+        return (AddNode((), count=self.wanted),)
 
 
 # Both places are named, since either making room in one or moving pods out of the other helps.
@@ -258,6 +262,27 @@ class TooManyPods(Blocker, frozen=True):
     def lift(self) -> tuple[Change, ...]:
         # A node may have slots, and not as many as the gang needs there.
         return (FreeRoom("pods", float(max(self.pods + self.wanted - self.most, 1)), self.node),)
+
+
+# Beside ``Shortage``: parts of several devices are together as much as a pod asks for, and no device has it.
+class NoPart(Blocker, frozen=True):
+    """A node has too few GPUs with a ``part`` free, from 0 to 1, of which a pod asks for ``devices``. ``gpus``: how
+    many GPUs the node has; ``free``: on how many of them the part is free. ``wanted``: how many more pods."""
+
+    code: ClassVar[str] = "NoPart"
+    node: str
+    part: float
+    devices: int
+    gpus: int
+    free: int
+    wanted: int = 1
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        # Pods with parts of several devices share them with others, or have them to themselves.
+        pods_a_device = int(1.0 / self.part + 1e-6) if self.part > 0.0 else 1
+        count = self.devices * -(-self.wanted // max(pods_a_device, 1))
+        return (FreeRoom(GPU_RESOURCE, 1000.0 * max(count - self.free, 1), self.node),)
 
 
 # A reason of its own, because the sums of queues do not show it: pods of another scheduler belong to no queue.

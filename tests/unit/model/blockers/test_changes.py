@@ -25,6 +25,7 @@ from pumice.model.blockers import (
     Missing,
     NearNone,
     NodeFilter,
+    NoPart,
     NotAdmitted,
     NoVictims,
     Part,
@@ -56,6 +57,7 @@ from pumice.model.blockers.changes import (
     RunPod,
     Wait,
 )
+from pumice.model.devices.gpu import GPU_RESOURCE
 
 SHORT = Shortage("cpu", 4000.0, 2, 6000.0, 3000.0, 3, 3)
 OVER = QueueLimit("q", CAPABILITY, (ResourceLimit("cpu", 8000.0, 6000.0, 1000.0, 4000.0),))
@@ -95,6 +97,10 @@ WITHIN = ResourceLimit("memory", 8.0, 1.0, 1.0, 1.0)
         ),
         (PortTaken(80, "TCP", 2, 2), (FreePort(80, "TCP"),)),
         (PortTaken(80, "TCP", 2, 2, own=True), (AddNode(()),)),
+        (KeptApart("host", 2, "app=x", wanted=3), (AddNode((), count=3),)),
+        (NoPart("n", 0.5, 1, 2, 0, wanted=3), (FreeRoom(GPU_RESOURCE, 2000.0, "n"),)),
+        (NoPart("n", 0.7, 1, 0, 0, wanted=3), (FreeRoom(GPU_RESOURCE, 3000.0, "n"),)),
+        (NoPart("n", 0.5, 2, 2, 1), (FreeRoom(GPU_RESOURCE, 1000.0, "n"),)),
         (Shortage("cpu", 4.0, 2, 1.0, 1.0, 1, 1, node="n"), (FreeRoom("cpu", 7.0, "n"),)),
         (
             Domain("r1", label="rack", first=KeptApart("host", 1, "app=x"), labels=("rack=r1",)),
