@@ -59,26 +59,26 @@ def _sized(objects: list[Object], cores: int) -> list[Object]:
     ]
 
 
-def _worlds(count: int) -> list[tuple[int, World]]:
-    return [(seed, World(Random(seed))) for seed in range(count)]
+def _worlds(seeds: range) -> list[tuple[int, World]]:
+    return [(seed, World(Random(seed))) for seed in seeds]
 
 
 @MANY_WORLDS
-def test_consolidation_moves_what_has_room_on_a_node_without_gpus(worlds: int) -> None:
+def test_consolidation_moves_what_has_room_on_a_node_without_gpus(seeds: range) -> None:
     moves = 0
-    for seed, world in _worlds(worlds):
+    for seed, world in _worlds(seeds):
         ran = cycle(store(queue("q"), *world.objects("q", "q")), policy(("allocate", "consolidation")))
         placed = all("@g" in ran.states[f"gang-{i}"] for i in range(world.gang))
         assert placed == world.fits(moved=True), seed
         moves += bool(ran.evicted)
         assert all("Pipelined@c" in ran.states[each] for each in ran.evicted), seed
-    assert moves > worlds / 10
+    assert moves > len(seeds) / 10
 
 
 @MANY_WORLDS
-def test_reclaim_ends_no_victim_that_has_room_on_a_node_without_gpus(worlds: int) -> None:
+def test_reclaim_ends_no_victim_that_has_room_on_a_node_without_gpus(seeds: range) -> None:
     moves, ends = 0, 0
-    for seed, world in _worlds(worlds):
+    for seed, world in _worlds(seeds):
         ran = _reclaimed(world, policy(("allocate", "reclaim")))
         moved = [each for each in ran if ran[each].startswith("Pipelined@c")]
         gone = [each for each in ran if ran[each].startswith("Releasing")]
@@ -87,8 +87,8 @@ def test_reclaim_ends_no_victim_that_has_room_on_a_node_without_gpus(worlds: int
         if ran["gang-0"] != "Pending" and not world.fits(moved=False):
             assert len(gone) == max(world.in_the_way - stay - room, 0), (seed, ran)
         moves, ends = moves + bool(moved), ends + bool(gone)
-    assert moves > worlds / 10
-    assert ends > worlds / 20
+    assert moves > len(seeds) / 10
+    assert ends > len(seeds) / 20
 
 
 def _reclaimed(world: World, under: Policy) -> dict[str, str]:

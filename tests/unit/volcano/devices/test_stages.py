@@ -18,10 +18,9 @@ from pumice.testing.devices import shared_gpus
 from pumice.volcano.devices.cards import COLUMNS, MEMORY, NUM, CardPlacement, Part, at_peak
 from pumice.volcano.devices.config import DeviceConfig
 from pumice.volcano.devices.vgpu import Vgpus, listed_cards
+from tests.plain_models import MANY_WORLDS
 from tests.unit.volcano.devices.given import cards_of, conf
 from tests.unit.volcano.devices.test_npus import NPU, npus
-
-WORLDS = 1000
 
 
 def _limits(memory: int) -> dict[str, str]:
@@ -55,9 +54,10 @@ def _plain(manifest: dict[str, Any], placed: CardPlacement, card: int) -> tuple[
     return max(count for count, _ in moments), max(memory for _, memory in moments)
 
 
-def test_each_card_holds_the_peak_of_what_runs_at_one_time() -> None:
+@MANY_WORLDS
+def test_each_card_holds_the_peak_of_what_runs_at_one_time(seeds: range) -> None:
     family, fitting = Vgpus(DeviceConfig()), 0
-    for seed in range(WORLDS):
+    for seed in seeds:
         dice = Random(seed)
         manifest = _manifest(dice)
         spec = Decoder().decode_as("v1", "Pod", manifest).spec
@@ -82,7 +82,7 @@ def test_each_card_holds_the_peak_of_what_runs_at_one_time() -> None:
         for part in placed.held:
             part.add_to(used, -1)
         assert not used.any()
-    assert WORLDS / 4 < fitting < WORLDS
+    assert len(seeds) / 4 < fitting < len(seeds)
 
 
 def _vgpu(memory: int) -> tuple[tuple[str, int], ...]:

@@ -69,10 +69,10 @@ def test_the_time_begins_when_a_group_is_admitted_and_the_cycle_is_due_when_it_e
 
 
 @MANY_WORLDS
-def test_what_is_admitted_is_what_a_plain_sum_admits(worlds: int) -> None:
+def test_what_is_admitted_is_what_a_plain_sum_admits(seeds: range) -> None:
     """Groups in order of creation, admitted while what those before hold and ask for is within the limit."""
     under, refused, freed = policy(CONF % "capacity"), 0, 0
-    for seed in range(worlds):
+    for seed in seeds:
         dice = Random(seed)
         limit, groups = dice.randint(4, 12), list[tuple[str, int, bool, bool]]()
         for i in range(dice.randint(2, 6)):
@@ -94,5 +94,5 @@ def test_what_is_admitted_is_what_a_plain_sum_admits(worlds: int) -> None:
             assert is_admitted(ran, name) == fits, (seed, name)
             freed += fits and everything + cpu > limit
             held, everything, refused = held + cpu * fits, everything + cpu * fits, refused + (not fits)
-    assert refused > worlds / 10
-    assert freed > worlds / 10
+    assert refused > len(seeds) / 10
+    assert freed > len(seeds) / 10
