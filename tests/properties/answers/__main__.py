@@ -2,7 +2,11 @@
 promises. It prints how many of each kind were checked, and what was wrong with which seed.
 
 ``reasons``: without all parts of one the job starts, without some of them it does not. ``smallest``: no smaller set of
-obstacles does. ``ways``: the first places the job and half of it does not, and no cheaper one of the same steps does.
+obstacles does. ``ways``: the first places the job and half of it does not. ``cost``: no cheaper one of the same steps
+does. One explanation of each job is held to all that are asked for.
+
+With ``--keep FILE`` each cluster that was checked is a line of that file, and clusters that are there already are not
+checked again: a run that was ended goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,87 +16,117 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
-from pumice.answers.explanation import explain
-from pumice.answers.world import Trials, World, starts
+from pumice.answers.explanation import Explanation, Verdict, explain
+from pumice.answers.world import Trials, World
 from tests.properties.answers.answer_worlds import LANGUAGES, random_world
-from tests.properties.answers.checks import cheaper_way, smaller_sets, wrong_of, wrong_reasons
+from tests.properties.answers.checks import cheaper_way, smaller_sets, wrong_of, wrong_reason
 
 
-class Found(Struct, frozen=True):
-    """``counts``: of what was checked. ``wrong``: by seed."""
+class Checked(Struct, frozen=True):
+    """What was counted in the world of a seed, and what was wrong there."""
 
-    counts: Counter[str]
-    wrong: dict[int, list[str]]
-
-
-def _waiting(world: World) -> Iterator[str]:
-    base = Trials(world, 0).base
-    yield from (job for job in world.groups if not starts(base, world, job))
+    seed: int
+    language: str
+    checks: tuple[str, ...]
+    counts: dict[str, int]
+    wrong: tuple[str, ...]
 
 
-def _reasons(world: World, counts: Counter[str]) -> list[str]:
-    counts["waiting jobs"] += len(list(_waiting(world)))
-    return wrong_reasons(world)
+def _reasons(world: World, answer: Explanation, counts: Counter[str]) -> list[str]:
+    counts["reasons"] += 1
+    return wrong_reason(world, answer)
 
 
-def _smallest(world: World, counts: Counter[str]) -> list[str]:
-    wrong = []
-    for job in _waiting(world):
-        found = smaller_sets(world, job)
-        if found is not None:
-            counts["reasons"] += 1
-            counts["reasons of several parts"] += found[1]
-            if not found[0]:
-                wrong.append(f"{job}: a smaller set of obstacles would do")
-    return wrong
+def _smallest(world: World, answer: Explanation, counts: Counter[str]) -> list[str]:
+    found = smaller_sets(world, answer)
+    if found is None:
+        return []
+    counts["compared with all smaller sets"] += 1
+    counts["of these of several parts"] += found[1]
+    return [] if found[0] else [f"{answer.job}: a smaller set of obstacles would do"]
 
 
-def _ways(world: World, counts: Counter[str]) -> list[str]:
-    wrong = []
-    for job in _waiting(world):
-        counts["waiting jobs"] += 1
-        for way in explain(world, job).ways[:1]:
-            counts["with a way out"] += 1
-            wrong += wrong_of(world, job, way)
-            cheaper = cheaper_way(world, job, way)
-            counts["compared with all cheaper ones" if cheaper is not None else "too many ways to compare"] += 1
-            if cheaper:
-                wrong.append(f"{job}: {'; '.join(way.text)}, and cheaper: {cheaper}")
-    return wrong
+def _ways(world: World, answer: Explanation, counts: Counter[str]) -> list[str]:
+    counts["with a way out"] += bool(answer.ways)
+    return [wrong for way in answer.ways[:1] for wrong in wrong_of(world, answer.job, way)]
 
 
-_CHECKS: dict[str, Callable[[World, Counter[str]], list[str]]] = {
+def _cost(world: World, answer: Explanation, counts: Counter[str]) -> list[str]:
+    if not answer.ways:
+        return []
+    cheaper = cheaper_way(world, answer)
+    counts["compared with all cheaper ways" if cheaper is not None else "with too many ways to compare"] += 1
+    return [f"{answer.job}: {'; '.join(answer.ways[0].text)}, and cheaper: {cheaper}"] if cheaper else []
+
+
+_CHECKS: dict[str, Callable[[World, Explanation, Counter[str]], list[str]]] = {
     "reasons": _reasons,
     "smallest": _smallest,
     "ways": _ways,
+    "cost": _cost,
 }
+_WITH_WAYS = {"ways", "cost"}
 
 
-def check(kind: str, language: str, seeds: range) -> Found:
-    """Check answers about the worlds of some seeds."""
-    counts, wrong = Counter[str](), dict[int, list[str]]()
+def check(checks: tuple[str, ...], language: str, seed: int) -> Checked:
+    """Check answers about the world of a seed."""
+    counts, wrong = Counter[str](), list[str]()
+    world = random_world(random.Random(seed), language)
+    trials = Trials(world, 0)
+    for job in world.groups:
+        answer = explain(world, job, ways=bool(_WITH_WAYS & set(checks)), trials=trials)
+        if answer.verdict is Verdict.STARTS:
+            continue
+        counts["waiting jobs"] += 1
+        for each in checks:
+            wrong += [f"{each}: {text}" for text in _CHECKS[each](world, answer, counts)]
+    return Checked(seed, language, checks, dict(counts), tuple(wrong))
+
+
+def check_all(checks: tuple[str, ...], language: str, seeds: Iterable[int], kept: Path | None) -> Iterator[Checked]:
+    """Yield what was found for each seed, also for those that a file has, and write the others into it."""
+    lines = kept.read_bytes().splitlines() if kept is not None and kept.exists() else []
+    there = {(each.seed, each.language, each.checks): each for each in map(_read, lines) if each is not None}
     for seed in seeds:
-        world = random_world(random.Random(seed), language)
-        counts["clusters"] += 1
-        if found := _CHECKS[kind](world, counts):
-            wrong[seed] = found
-    return Found(counts, wrong)
+        found = there.get((seed, language, checks))
+        if found is None:
+            found = check(checks, language, seed)
+            if kept is not None:
+                with kept.open("ab") as file:
+                    file.write(msgspec.json.encode(found) + b"\n")
+        yield found
+
+
+def _read(line: bytes) -> Checked | None:
+    """Return what a line says, None for one whose writing was ended."""
+    try:
+        return msgspec.json.decode(line, type=Checked)
+    except msgspec.MsgspecError:
+        return None
 
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m tests.properties.answers", description=__doc__)
-    parser.add_argument("--check", choices=tuple(_CHECKS), default="reasons")
-    parser.add_argument("--language", choices=LANGUAGES, default="volcano")
+    parser.add_argument("--check", choices=("all", *_CHECKS), default="all", help="default %(default)s")
+    parser.add_argument("--language", choices=LANGUAGES, default="volcano", help="default %(default)s")
     parser.add_argument("--first", type=int, default=50_000, help="the first seed (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=100, help="how many (default %(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="a line for each cluster; those there are not run")
     wanted = parser.parse_args()
-    found = check(wanted.check, wanted.language, range(wanted.first, wanted.first + wanted.seeds))
-    print(json.dumps({"counts": found.counts, "wrong": found.wrong}, indent=2))
-    return 1 if found.wrong else 0
+    checks = tuple(_CHECKS) if wanted.check == "all" else (wanted.check,)
+    counts, wrong = Counter[str](), dict[int, tuple[str, ...]]()
+    for found in check_all(checks, wanted.language, range(wanted.first, wanted.first + wanted.seeds), wanted.keep):
+        counts += Counter({"clusters": 1, **found.counts})
+        if found.wrong:
+            wrong[found.seed] = found.wrong
+    print(json.dumps({"counts": counts, "wrong": wrong}, indent=2))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from pumice.answers.codes import Code
 from pumice.answers.edits import add_nodes, assign, drain, remove
-from pumice.answers.explanation import Verdict, explain
+from pumice.answers.explanation import Explanation, Verdict, explain
 from pumice.answers.lifts import Lift, lift, relevant
-from pumice.answers.reason import reason_of
 from pumice.answers.steps.choice import steps_for
 from pumice.answers.steps.step import Step
 from pumice.answers.ways import CountedStep, Way, cost_of, draft_of
@@ -34,19 +33,26 @@ def starts_without(world: World, job: str, lifts: tuple[Lift, ...]) -> bool:
     return starts_in(world, job, draft)
 
 
+def lifts_of(answer: Explanation) -> tuple[Lift, ...]:
+    """Return the obstacles of an answer that were lifted in trials, none where nothing was run."""
+    return tuple(Lift(part.code, part.name) for part in answer.parts) if answer.is_checked and answer.trials else ()
+
+
 def wrong_reasons(world: World) -> list[str]:
     """Return what is wrong with the reasons of the jobs of a world that wait."""
-    found, trials = [], Trials(world, 0)
-    for job in world.groups:
-        answer = explain(world, job, ways=False, trials=trials)
-        if answer.verdict is Verdict.STARTS:
-            continue
-        if not answer.parts or answer.verdict is Verdict.UNKNOWN:
-            found.append(f"{job}: no answer")
-        if not answer.is_checked or not answer.trials:
-            continue
-        trials.most = trials.run_count + 80
-        lifts = reason_of(trials, job).lifts
+    trials = Trials(world, 0)
+    answers = (explain(world, job, ways=False, trials=trials) for job in world.groups)
+    return [wrong for answer in answers for wrong in wrong_reason(world, answer)]
+
+
+def wrong_reason(world: World, answer: Explanation) -> list[str]:
+    """Return what is wrong with a reason: without all parts of it the job must start, without some of them it must not,
+    in a store that has seen nothing else."""
+    job, lifts = answer.job, lifts_of(answer)
+    if answer.verdict is Verdict.STARTS:
+        return []
+    found = [] if answer.parts and answer.verdict is not Verdict.UNKNOWN else [f"{job}: no answer"]
+    if lifts:
         parts = [part for size in range(len(lifts)) for part in combinations(lifts, size)]
         if not starts_without(world, job, lifts):
             found.append(f"{job}: does not start without {lifts}")
@@ -54,18 +60,17 @@ def wrong_reasons(world: World) -> list[str]:
     return found
 
 
-def smaller_sets(world: World, job: str) -> tuple[bool, bool] | None:
+def smaller_sets(world: World, answer: Explanation) -> tuple[bool, bool] | None:
     """Return whether the reason of a job is a smallest set of all obstacles that it could have, and whether it has more
     than one part. None where there is no reason, or too many sets for a test.
 
     That others come first is an obstacle only in reasons that name it: without the other jobs that wait hardly anything
     is in the way, so reasons name it last."""
-    trials = Trials(world, 80)
-    lifts = reason_of(trials, job).lifts
+    job, lifts = answer.job, lifts_of(answer)
     candidates = [each for each in relevant(world, job) if each.code is not Code.ORDER or each in lifts]
     if not lifts or len(candidates) > _CANDIDATES_MAX:
         return None
-    smaller = [part for size in range(1, len(lifts)) for part in combinations(candidates, size)]
+    smaller = (part for size in range(1, len(lifts)) for part in combinations(candidates, size))
     return not any(starts_without(world, job, part) for part in smaller), len(lifts) > 1
 
 
@@ -108,12 +113,12 @@ def starts_in(world: World, job: str, draft: Draft) -> bool:
     return starts(Trials(fresh, 0).base, fresh, job)
 
 
-def cheaper_way(world: World, job: str, way: Way) -> str | None:
-    """Return a way out of the same steps that costs less than a given one by more than a twentieth, "" where none of
+def cheaper_way(world: World, answer: Explanation) -> str | None:
+    """Return a way out of the steps of an answer's first that costs less by more than a twentieth, "" where none of
     them places the job, None where there are too many to run. Steps of last resort are compared with a way that has
     one."""
-    trials = Trials(world, 80)
-    general, by_lift = steps_for(trials, job, reason_of(trials, job).lifts)
+    job, way, trials = answer.job, answer.ways[0], Trials(world, _CHEAPER_MAX)
+    general, by_lift = steps_for(trials, job, lifts_of(answer))
     most = way.cost.rank[0] / _DEARER
     found: dict[tuple[str, ...], tuple[CountedStep, ...]] = {}
     is_last = any(each.step.is_last_resort for each in way.chosen)
@@ -123,9 +128,17 @@ def cheaper_way(world: World, job: str, way: Way) -> str | None:
         if len(found) > _CHEAPER_MAX:
             return None
     for text, chosen in found.items():
-        if starts_in(world, job, draft_of(world, chosen)):
+        if _starts_by(trials, job, chosen) and starts_in(world, job, draft_of(world, chosen)):
             return "; ".join(text)
     return ""
+
+
+def _starts_by(trials: Trials, job: str, chosen: tuple[CountedStep, ...]) -> bool:
+    """Return True if the job starts by these steps in the store of the trials, which is not filled again for each."""
+    draft = Draft(trials.world)
+    for each in chosen:
+        each.step.apply(draft, each.count)
+    return starts(trials.run(draft), trials.world, job)
 
 
 def _counts_below(steps: tuple[Step, ...], most: float) -> Iterator[tuple[tuple[str, ...], tuple[CountedStep, ...]]]:
