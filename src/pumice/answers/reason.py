@@ -22,8 +22,6 @@ from pumice.reasons.blockers import Blockers
 _STEPS_MAX = 6
 #: A larger set is made smaller one by one, and not by all its subsets.
 _SUBSETS_OF_MAX = 5
-#: Pairs of obstacles that are run beside a set of three or more.
-_PAIRS_MAX = 30
 
 
 class Reason(Struct, frozen=True):
@@ -113,12 +111,24 @@ class _Search:
     def fewer(self, smallest: tuple[Lift, ...], others: list[Lift]) -> tuple[Lift, ...]:
         """Return a smaller set without which the job starts, past which the cycle led; empty for none.
 
-        One other obstacle may do alone, and of three or more, two with one among them that is in the set."""
+        One other obstacle may do in place of two."""
         # Not that others come first: where they are gone hardly anything is in the way.
-        pairs = [(each, other) for each in smallest for other in others if other.code is not Code.ORDER]
-        sets: list[tuple[Lift, ...]] = [(each,) for each in others]
-        sets += pairs[:_PAIRS_MAX] if len(smallest) > 2 else []
-        return next((each for each in sets if self.succeeds(each)), ())
+        order = [each for each in others if each.code is Code.ORDER]
+        rest = tuple(each for each in others if each not in order)
+        without_two = combinations(smallest, len(smallest) - 2)
+        found = next((fewer for kept in without_two if (fewer := self.with_one(kept, rest))), ())
+        return found or next(((each,) for each in order if self.succeeds((each,))), ())
+
+    def with_one(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
+        """Return these lifts with one other without which the job starts, found by halves; empty for none.
+
+        Where all others together do not help, one of them alone hardly does: it is not run."""
+        if not others or not self.succeeds((*lifts, *others)):
+            return ()
+        if len(others) == 1:
+            return (*lifts, *others)
+        half = len(others) // 2
+        return self.with_one(lifts, others[:half]) or self.with_one(lifts, others[half:])
 
 
 def reason_of(trials: Trials, job: str) -> Reason:
@@ -129,8 +139,11 @@ def reason_of(trials: Trials, job: str) -> Reason:
     if not found:
         return Reason(tried=tuple(search.said))
     smallest, is_minimal = search.smallest(found)
-    if len(smallest) > 1 and is_minimal:
-        smallest = search.fewer(smallest, [each for each in candidates if each not in found]) or smallest
+    while len(smallest) > 1 and is_minimal:
+        fewer = search.fewer(smallest, [each for each in candidates if each not in smallest])
+        if not fewer:
+            break
+        smallest, is_minimal = search.smallest(fewer)
     for each in smallest:
         if each not in search.said:
             _name(search, smallest, each)
