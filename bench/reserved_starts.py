@@ -9,7 +9,7 @@ later must have a cause, and the cause must be true. Fails at the first world in
     python -m bench.reserved_starts --trace theta_2023 --policy aged
 
 On a trace, with the estimates of its users: how many of the starts that were said were kept, of all and of the first of
-each job.
+each job; of those that were not, what was named as the cause.
 """
 
 from __future__ import annotations
@@ -17,26 +17,29 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 import pumice
 from bench.waits import HOUR, POLICIES, TRACES
-from pumice.columns.snapshot import Snapshot
 from pumice.framework.plugin.policy_file import read_policy
 from pumice.library.policies import policy_of
-from pumice.model.blockers import AHEAD, OVERRUN, STARTED, MovedBy, StartReserved
+from pumice.model.blockers import AHEAD, OVERRUN, REPLANNED, STARTED, MovedBy, StartReserved
 from pumice.model.node import Node
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroupStatus
-from pumice.ours.reservation_delay import said_starts
 from pumice.ours.room_over_time import Demand, fits
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.sim.run import simulate
-from pumice.sim.settings import Observers
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller, JobRun
+from pumice.sim.engine import Engine
+from pumice.sim.shell import Shell
+from pumice.sim.world import CycleReport, Simulation
 from pumice.testing.build import cluster, node, podgroup, pods, run
 
 POLICY = read_policy(
@@ -177,34 +180,84 @@ def check_moves(world: World) -> int:
     return moves
 
 
+class Told(Struct):
+    """What was said of the start of one job: each start with the time at which it was said, and each move with what
+    made it later."""
+
+    starts: list[tuple[float, float]] = []
+    moved_by: list[MovedBy] = []
+
+
+class TraceRun:
+    """Simulates the jobs of the first days of a trace, and keeps every start that was said."""
+
+    def __init__(self, trace: str, policy: str, days: float) -> None:
+        scene = pumice.load(f"swf:{TRACES / trace}.swf").inputs.scene
+        scene = replace(scene, works=tuple(work for work in scene.works if work.arrival_s < 24 * HOUR * days))
+        self.told: dict[str, Told] = {}
+        self.cluster = SimCluster(Engine(0.0))
+        self.controller = Controller(self.cluster)
+        self.shell = Shell(self.cluster, policy_of(POLICIES[policy]).policy, asks_why=False)
+        self.started: dict[str, float] = {}
+        self.waits_h: list[float] = []
+        self.controller.hooks.started.append(self._started)
+        scene.enter(self.cluster, self.controller)
+        Simulation(self.cluster, self.controller, self._cycle).run()
+
+    def _cycle(self, now: float) -> CycleReport:
+        report = self.shell.cycle(now)
+        outcome = self.shell.last_outcome()
+        for entry in () if outcome is None else outcome.entries:
+            finding = entry.finding
+            if isinstance(finding, StartReserved):
+                told = self.told.setdefault(entry.subject, Told())
+                told.moved_by += finding.moved_by
+                if finding.start is not None and (not told.starts or told.starts[-1][1] != finding.start):
+                    told.starts.append((now, finding.start))
+        return report
+
+    def _started(self, run: JobRun) -> None:
+        now = self.cluster.engine.now
+        self.started.setdefault(run.key, now)
+        self.waits_h.append((now - run.submitted) / HOUR)
+
+
 def kept_on_trace(trace: str, policy: str, days: float) -> dict[str, Any]:
-    """Simulate the jobs of the first days of a trace, and count starts that were said, by job, and those that were
-    kept."""
-    said: dict[str, list[float]] = {}
+    """Simulate the jobs of the first days of a trace, and count starts that were said, by job, those that were
+    kept, and the causes that were named of those that were not."""
+    run = TraceRun(trace, policy, days)
 
-    def began(number: int, now: float, snapshot: Snapshot) -> None:
-        for job, each in said_starts(snapshot.notes).items():
-            starts = said.setdefault(job, [])
-            if not starts or starts[-1] != each.start:
-                starts.append(each.start)
+    def is_kept(job: str, start: float) -> bool:
+        # A cycle is run each second, and binds what fits a second later.
+        return run.started.get(job, np.inf) <= start + 2
 
-    scene = pumice.load(f"swf:{TRACES / trace}.swf").inputs.scene
-    scene = replace(scene, works=tuple(work for work in scene.works if work.arrival_s < 24 * HOUR * days))
-    found = simulate(scene, policy_of(POLICIES[policy]).policy, observers=Observers(began=began))
-    started = {job.key: job.started for job in found.history.jobs}
-    # A cycle is run each second, and binds what fits a second later.
-    kept = {job: [started[job] is not None and started[job] <= at + 2 for at in starts] for job, starts in said.items()}
-    every = [each for starts in kept.values() for each in starts]
-    firsts = [starts[0] for starts in kept.values()]
-    waits_h = [(job.started - job.submitted) / HOUR for job in found.history.jobs if job.started is not None]
+    told = {job: each for job, each in run.told.items() if each.starts}
+    every = [is_kept(job, start) for job, each in told.items() for _, start in each.starts]
+    late = {job: each for job, each in told.items() if not is_kept(job, each.starts[0][1])}
+    kinds = Counter(cause.kind for each in late.values() for cause in each.moved_by)
+    unnamed = sorted(job for job, each in late.items() if not any(is_event(cause) for cause in each.moved_by))
+    late_h = [(run.started.get(job, np.inf) - each.starts[0][1]) / HOUR for job, each in late.items()]
     return {
-        "wait_mean_h": round(float(np.mean(waits_h)), 3),
-        "wait_longest_h": round(max(waits_h), 1),
-        "jobs": len(kept),
+        "wait_mean_h": round(float(np.mean(run.waits_h)), 3),
+        "wait_longest_h": round(max(run.waits_h), 1),
+        "jobs": len(told),
         "said": len(every),
-        "kept": round(float(np.mean(every)), 4) if every else None,
-        "first_kept": round(float(np.mean(firsts)), 4) if firsts else None,
+        "kept": _part(sum(every), len(every)),
+        "first_kept": _part(len(told) - len(late), len(told)),
+        "first_kept_or_named": _part(len(told) - len(unnamed), len(told)),
+        "causes_of_late": dict(sorted(kinds.items())),
+        "late_median_h": round(float(np.median(late_h)), 2) if late_h else None,
+        "late_without_a_cause": unnamed[:20],
     }
+
+
+def is_event(cause: MovedBy) -> bool:
+    """Return True if a cause is an event of the cluster, and not only that the plan has changed."""
+    return cause.kind != REPLANNED
+
+
+def _part(some: int, of: int) -> float | None:
+    return round(some / of, 4) if of else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -67,7 +67,7 @@ class Asker:
         self.easy = policy_of(POLICIES["easy"]).policy
         self.cluster = SimCluster(Engine(0.0))
         self.controller = Controller(self.cluster)
-        self.shell = Shell(self.cluster, policy)
+        self.shell = Shell(self.cluster, policy, asks_why=False)
         self.predictor, self.scores = Predictor(), StartScores()
         self.past: list[PastJob] = []
         self.about: dict[str, PastJob] = {}

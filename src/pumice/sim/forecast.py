@@ -73,7 +73,7 @@ def forecast(
         if lasts_s is None:
             stay.append(gang.key)
         works.append(_lasting(gang, lasts_s))
-    settings = SimSettings(start=now, until=until_s, try_alone=False, awaited=awaited)
+    settings = SimSettings(start=now, until=until_s, try_alone=False, awaited=awaited, asks_why=False)
     run = simulate(Scene(tuple(others), (*works, *arriving)), policy, settings, observers)
     jobs = {
         each.key: JobTimes(each.queue, _since(each.started, now), _since(each.ended, now)) for each in run.history.jobs

@@ -81,7 +81,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     controller = Controller(cluster)
     if left_out:
         controller.problems.append(left_out)
-    shell = Shell(cluster, policy, observers.began, observers.recorder)
+    shell = Shell(cluster, policy, observers.began, observers.recorder, asks_why=settings.asks_why)
     suffered = _faults(cluster, shell, settings)
     if observers.event is not None:
         EventLog(cluster, controller, observers.event, lambda: shell.cycles)
@@ -118,7 +118,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         result=result,
         digest=shell.loop.digest.hex,
         wall_s=observers.clock() - began_s,
-        waiting=tuple(_waiting(controller, result, shell.why(), shell.hints())),
+        waiting=tuple(_waiting(controller, result, shell.why(), shell.hints() if settings.asks_why else {})),
         wait_causes=shell.causes.sums.seconds(),
         wait_codes=shell.codes.sums.seconds(),
         faults=dict(suffered.counts) if suffered else {},

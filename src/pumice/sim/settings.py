@@ -25,7 +25,8 @@ class SimSettings(Struct, frozen=True):
     that decide something while no job arrives or ends. ``try_alone`` False: do not run each job that waits at the end
     on an empty cluster (a simulation each), and find none impossible. ``awaited``: end as soon as all of these jobs
     have started; empty: do not. ``estimates_hold``: every job ends by its estimate, so that reservations can be checked
-    with the laws.
+    with the laws. ``asks_why`` False: do not ask in each cycle why jobs wait, which takes more than half of the time of
+    a crowded simulation; then ``Run`` has no sums of it, and no hints.
     """
 
     start: float = 0.0
@@ -40,6 +41,7 @@ class SimSettings(Struct, frozen=True):
     try_alone: bool = True
     awaited: frozenset[str] = frozenset()
     estimates_hold: bool = False
+    asks_why: bool = True
 
 
 def _no_clock() -> float:

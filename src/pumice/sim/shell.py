@@ -24,13 +24,20 @@ Began = Callable[[int, float, Snapshot], object]
 
 
 class Shell:
-    """A scheduler: it runs cycles, remembers why jobs wait, and can be restarted."""
+    """A scheduler: it runs cycles, remembers why jobs wait (unless ``asks_why`` is False), and can be restarted."""
 
     def __init__(
-        self, cluster: SimCluster, policy: Policy, began: Began | None = None, recorder: Recorder | None = None
+        self,
+        cluster: SimCluster,
+        policy: Policy,
+        began: Began | None = None,
+        recorder: Recorder | None = None,
+        *,
+        asks_why: bool = True,
     ) -> None:
         self.cluster = cluster
         self.cycles = 0
+        self._asks_why = asks_why
         self._began = began
         self.loop = Loop(_store(policy), policy, cluster)
         self.loop.recorder = recorder
@@ -46,8 +53,9 @@ class Shell:
         outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
         for notice in outcome.nominations():
             self.cluster.notice(notice)
-        self.causes.observe(now, outcome)
-        self.codes.observe(now, outcome)
+        if self._asks_why:
+            self.causes.observe(now, outcome)
+            self.codes.observe(now, outcome)
         return CycleReport(self._submitted, outcome.wakes_at)
 
     def _saw(self, now: float, snapshot: Snapshot) -> None:

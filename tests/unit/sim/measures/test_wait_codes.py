@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pumice.sim.run import simulate
 from pumice.sim.scenes.scene import Scene
+from pumice.sim.settings import SimSettings
 from pumice.sim.workloads.work import SimJob, SimTask
 from pumice.testing.build import node, pod, queue
 from tests.unit.sim.starts.test_predicted import policy
@@ -27,3 +28,12 @@ def test_each_second_of_waiting_counts_for_one_code() -> None:
 def test_without_waiting_there_is_none() -> None:
     run = simulate(Scene((queue("default"), node("n", cpu=2)), (job("a", 0, 1_000),)), policy())
     assert run.wait_codes == {}
+
+
+def test_a_simulation_that_does_not_ask_decides_the_same() -> None:
+    scene = Scene((queue("default"), node("n", cpu=2)), (job("a", 0, 1_000), job("b", 100, 500)))
+    asked, not_asked = simulate(scene, policy()), simulate(scene, policy(), SimSettings(asks_why=False))
+    assert asked.digest == not_asked.digest and asked.wait_codes and not_asked.wait_codes == {}
+    assert not_asked.wait_causes == {}
+    started = [[job.started for job in run.history.jobs] for run in (asked, not_asked)]
+    assert started[0] == started[1]
