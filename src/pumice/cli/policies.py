@@ -15,6 +15,7 @@ from pumice.cli.params import STDIN, require_there, stdin_bytes
 if TYPE_CHECKING:
     from pumice.framework.plugin.policy_file import Policy
     from pumice.framework.plugin.registry import Registry
+    from pumice.kube.scheduler.reload import ConfFile
     from pumice.runtime.policy.conf import LoadedPolicy
 
 CONF_HELP = (
@@ -25,7 +26,8 @@ LENIENT_HELP = (
     "Ignore unknown parts of the policy file, including actions, with a warning for each. Volcano ignores them "
     "silently."
 )
-_STDIN_NAME = "standard input"
+#: What messages and results call a policy that was read from standard input.
+STDIN_NAME = "standard input"
 
 
 def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,7 +77,7 @@ def choose_policy(
     ``tell`` in silence. ``is_kai``: the objects are KAI's, so without a policy file KAI's default counts. Raises:
     PolicyError, InputError."""
     from pumice.kai.table import DEFAULT_CONF as KAI_DEFAULT_CONF
-    from pumice.runtime.policy.conf import SIZE_MAX, loaded_from_bytes, loaded_from_file, loaded_from_text
+    from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
     from pumice.volcano.table import DEFAULT_CONF
 
     registry = registry_of(plugins_dir)
@@ -92,13 +94,33 @@ def choose_policy(
     if conf is None:
         return _chosen(loaded_from_text(DEFAULT_CONF, registry, where="default"), "default", tell=tell)
     if str(conf) == STDIN:
-        read = loaded_from_bytes(stdin_bytes(SIZE_MAX + 1), registry, where=_STDIN_NAME, strict=strict)
-        return _chosen(read, _STDIN_NAME, tell=tell)
+        read = loaded_from_text(stdin_policy(), registry, where=STDIN_NAME, strict=strict)
+        return _chosen(read, STDIN_NAME, tell=tell)
     require_there((str(conf),))
     read = loaded_from_file(conf, registry, strict=strict)
     if read.added_dialect and tell:
         say(f"note: {conf} names no dialect and is read with dialect: kai, because of its name")
     return _chosen(read, str(conf), tell=tell)
+
+
+def stdin_policy() -> str:
+    """Return the text of the policy file that standard input has. Raises: PolicyError if it is not UTF-8,
+    InputError."""
+    from pumice.runtime.policy.conf import SIZE_MAX, conf_text
+
+    return conf_text(stdin_bytes(SIZE_MAX + 1), STDIN_NAME)
+
+
+def watched_policy(conf: Path | None, plugins_dir: str, *, strict: bool = True) -> ConfFile:
+    """Return the policy of a scheduler that runs, by default Volcano's. Standard input is read once: it never changes.
+    Raises: PolicyError, InputError."""
+    from pumice.kube.scheduler.reload import ConfFile
+    from pumice.volcano.table import DEFAULT_CONF
+
+    registry = registry_of(plugins_dir)
+    if str(conf) == STDIN:
+        return ConfFile(None, registry, stdin_policy(), strict=strict, default_name=STDIN_NAME)
+    return ConfFile(conf, registry, DEFAULT_CONF, strict=strict)
 
 
 def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "", tell: bool = True) -> PolicyChoice:

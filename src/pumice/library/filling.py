@@ -76,17 +76,19 @@ def fill(
     until: float = UNTIL,
     expected: str | Path | None = None,
     all_nodes: bool = False,
+    nodes: str | Path | None = None,
 ) -> Fill:
     """Fill the cluster of an openb trace with pods drawn from it, once for each policy and seed.
 
     ``trace``: a pod list, or its folder. ``policies``: some of those of ``gpuplacement``, all by default. ``until``:
     how many times the cluster's GPUs are asked for. ``expected``: the folder with the study's tables. ``all_nodes``:
-    with those without GPUs. Raises: InputError. Source: Weng et al., USENIX ATC'23.
+    with those without GPUs. ``nodes``: the node list, in place of the one beside the pod list. Raises: InputError.
+    Source: Weng et al., USENIX ATC'23.
     """
     names = policy_names(policies)
     if not 1 <= repeats <= REPEATS_MAX:
         raise InputError(f"repeats: found {repeats}, wanted 1 to {REPEATS_MAX:,}")
-    found = read_fill(Path(trace), all_nodes)
+    found = read_fill(Path(trace), all_nodes, None if nodes is None else Path(nodes))
     published = published_of(None if expected is None else Path(expected), found.workload)
     return Fill(summary_of(found, names, until, range(seed, seed + repeats), published))
 
@@ -102,20 +104,23 @@ def policy_names(given: Iterable[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def read_fill(trace: Path, all_nodes: bool = False) -> FillTrace:
-    """Raises: InputError."""
+def read_fill(trace: Path, all_nodes: bool = False, nodes: Path | None = None) -> FillTrace:
+    """Return a pod list, or the default one of a folder, with a node list: ``nodes``, or the one beside it. Raises:
+    InputError."""
     from pumice.sim.traces import openb
     from pumice.sim.traces.trace import TraceError
 
-    if not trace.exists():
-        raise InputError(f"{trace}: no such file or folder")
+    if nodes is not None and all_nodes:
+        raise InputError("found a node list and all nodes, wanted one of them: each row of the list is a node")
+    if gone := [path for path in (trace, nodes) if path is not None and not path.exists()]:
+        raise InputError(f"{path}: no such file or folder" for path in gone)
     try:
         file = openb.trace_file(trace)
         specs, problems = openb.read_specs(file)
-        nodes, more, _ = openb.read_cluster(file, every_node=all_nodes)
+        found, more = openb.read_nodes(nodes or openb.node_list(file, every_node=all_nodes))
     except TraceError as error:
         raise InputError(str(error)) from None
-    return FillTrace(file.stem, specs, nodes, [*problems, *more])
+    return FillTrace(file.stem, specs, found, [*problems, *more])
 
 
 #: What was published of allocation and of fragments, by policy.

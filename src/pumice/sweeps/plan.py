@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -23,7 +24,7 @@ from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import TraceError
 from pumice.sweeps.arguments import with_arguments
 from pumice.sweeps.request import Request, seeds_of
-from pumice.sweeps.universe import Settings, Universe, Value
+from pumice.sweeps.universe import Settings, Universe, Value, as_text
 
 UNIVERSES_MAX = 100_000
 _CHUNK = 1 << 20
@@ -53,14 +54,15 @@ class _Policy(Struct, frozen=True):
     installed: tuple[str, ...]  # packages whose plugins it names, as their code decides too
 
 
-def plan_of(request: Request) -> Plan:
-    """Return the plan of a request. Raises: InputError with everything that is wrong with it."""
+def plan_of(request: Request, texts: Mapping[str, str] = MappingProxyType({})) -> Plan:
+    """Return the plan of a request. ``texts``: policies that are no files, by name. Raises: InputError with everything
+    that is wrong with it."""
     problems: list[str] = []
     inputs = _inputs(request, problems)
     cluster = _cluster(inputs, problems)
     settings = _settings(request, problems)
     sizes = list(_sizes(request.nodes, cluster, problems))
-    policies = list(_policies(request, cluster, problems))
+    policies = list(_policies(request, texts, cluster, problems))
     try:
         seeds = seeds_of(request.seeds)
     except ValueError as error:
@@ -151,7 +153,9 @@ def _devices(cluster: Cluster) -> frozenset[str]:
     return frozenset(names - {CPU, MEMORY, PODS})
 
 
-def _policies(request: Request, cluster: Cluster | None, problems: list[str]) -> Iterator[_Policy]:
+def _policies(
+    request: Request, texts: Mapping[str, str], cluster: Cluster | None, problems: list[str]
+) -> Iterator[_Policy]:
     """Yield each policy with each combination of arguments, and note those that cannot be used."""
     if not request.policies and cluster is not None and cluster.inputs.is_kai and not cluster.inputs.confs:
         problems.append("policies: queues and PodGroups are KAI's: name a policy file with dialect: kai")
@@ -163,16 +167,18 @@ def _policies(request: Request, cluster: Cluster | None, problems: list[str]) ->
         tuple(zip(request.arguments, values, strict=True)) for values in product(*request.arguments.values())
     ]
     for name in names:
+        source = as_text(texts[name]) if name in texts else name
         try:
-            plain = policy(name, plugins_dir=request.plugins_dir or None)
+            plain = policy(source, plugins_dir=request.plugins_dir or None)
         except (InputError, PolicyError) as error:
-            problems += error.problems
+            said = [f"{name}: {problem.removeprefix('policy: ')}" for problem in error.problems]
+            problems += said if name in texts else error.problems
             continue
         wrong: dict[str, None] = {}
         for arguments in combinations:
             try:
                 text = with_arguments(plain.text, dict(arguments))
-                read = policy(text if arguments else name, plugins_dir=request.plugins_dir or None)
+                read = policy(text if arguments else source, plugins_dir=request.plugins_dir or None)
             except PolicyError as error:
                 wrong.update(dict.fromkeys(problem.removeprefix("policy: ") for problem in error.problems))
             except ValueError as error:

@@ -73,7 +73,7 @@ class Row(Struct, frozen=True):
 def run_universe(universe: Universe) -> bytes:
     """Simulate a universe and return its row as JSON: equal bytes on every machine. Called in workers."""
     cluster = _loaded(universe.inputs, universe.nodes or None, universe.contents)
-    chosen = policy(_as_text(universe.text), plugins_dir=universe.plugins_dir or None, name=universe.policy)
+    chosen = policy(as_text(universe.text), plugins_dir=universe.plugins_dir or None, name=universe.policy)
     settings: dict[str, Any] = {name: getattr(universe.settings, name) for name in Settings.__struct_fields__}
     run = cluster.simulate(chosen, seed=universe.seed, events=False, **settings)
     values = {figure.name: value for figure, value in figures_of(run.summary).items()}
@@ -86,6 +86,6 @@ def _loaded(inputs: tuple[str, ...], nodes: str | None, contents: str) -> Cluste
     return read_cluster(inputs, nodes)
 
 
-def _as_text(text: str) -> str:
+def as_text(text: str) -> str:
     """Return a policy's text so that it is not taken for a path."""
     return text if "\n" in text.strip() else f"{text}\n#\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pumice.runtime.files.snapshot_file import Cycle
     from pumice.runtime.problems.problem import Problem
     from pumice.sim.scenes.inputs import Inputs
+
+
+#: An archive begins like any ZIP file, which is what distinguishes it from manifests.
+_ZIP = b"PK"
 
 
 class WorldOptions(Struct, frozen=True):
@@ -79,18 +83,48 @@ namespaces_option = click.option(
 
 @contextmanager
 def readable(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield paths to read, with a file in the place of ``-`` that has what standard input says."""
-    if STDIN not in paths:
+    """Yield paths to read, with a file in the place of ``-`` that has what standard input says: manifests, a snapshot
+    or a trace, of a format that may be named (``swf:-``). Raises: InputError."""
+    formats = [_format_of_stdin(each) for each in paths]
+    named = [each for each in formats if each is not None]
+    if not named:
         yield tuple(paths)
         return
-    if list(paths).count(STDIN) > 1:
+    if len(named) > 1:
         raise InputError("standard input (-) can be read once")
     with tempfile.TemporaryDirectory() as folder:
-        content = stdin_bytes()
-        # An archive begins like any ZIP file, which is what distinguishes it from manifests.
-        path = Path(folder) / ("stdin.pumice" if content[:2] == b"PK" else "stdin.yaml")
-        path.write_bytes(content)
-        yield tuple(str(path) if each == STDIN else each for each in paths)
+        written = _written(stdin_bytes(), Path(folder) / "stdin", is_named=bool(named[0]))
+        found = zip(paths, formats, strict=True)
+        yield tuple(each if before is None else f"{before}{written}" for each, before in found)
+
+
+def _format_of_stdin(path: str) -> str | None:
+    """Return what is before ``-`` in a path: "" or a format such as ``swf:``. None: it names something else."""
+    if path == STDIN:
+        return ""
+    if not path.endswith(f":{STDIN}"):
+        return None
+    from pumice.sim.traces.recognise import split
+
+    named = split(path)
+    return f"{named[0]}:" if named is not None and str(named[1]) == STDIN else None
+
+
+def _written(content: bytes, path: Path, *, is_named: bool) -> Path:
+    """Write a file and return its path, with an ending by which its readers recognise it. ``is_named``: its format is
+    known."""
+    from pumice.sim.traces.recognise import recognise
+    from pumice.sim.traces.trace import TraceError
+
+    path.write_bytes(content)
+    if is_named:
+        return path
+    if content.startswith(_ZIP):
+        return path.rename(path.with_suffix(".pumice"))
+    with suppress(TraceError):  # named again where the input is read
+        if recognise(path) is None:
+            return path.rename(path.with_suffix(".yaml"))
+    return path
 
 
 def read_world(paths: Sequence[str], options: WorldOptions) -> Question:

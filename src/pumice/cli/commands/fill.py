@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from pumice.cli.answers.world import readable
 from pumice.cli.console import Table, columns
 from pumice.cli.errors import InputError
 from pumice.cli.output import (
@@ -23,6 +24,7 @@ from pumice.cli.output import (
     tell_problems,
     written_whole,
 )
+from pumice.cli.params import STDIN
 from pumice.library.filling import FIRST_SEED, REPEATS_MAX, UNTIL, policy_names, published_of, read_fill, summary_of
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--expected", type=_FOLDER, metavar="DIR", help="Tables of the study, to print beside the results.")
 @click.option("--bound", is_flag=True, help="Compute the upper bound for any policy (extra bounds: HiGHS).")
 @click.option("--all-nodes", is_flag=True, help="Include the nodes without GPUs, which the study left out.")
+@click.option("--nodes", type=_FILE, metavar="F.csv", help="Node list.  [default: the one beside TRACE]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 @click.option("--report", type=_FILE, metavar="F.html", help="Write the table and the curves: one HTML file.")
 @click.pass_context
@@ -65,6 +68,7 @@ def fill(
     expected: Path | None,
     bound: bool,
     all_nodes: bool,
+    nodes: Path | None,
     as_json: bool,
     report: Path | None,
 ) -> None:
@@ -72,20 +76,24 @@ def fill(
     share of the GPUs each policy has allocated when the pods have requested as many as there are.
 
     As in the study of GPU fragmentation (Weng et al., USENIX ATC'23), a pod without a place is dropped, and no pod
-    ends. The same seed gives the same fill; fill i has the seed SEED + i.
+    ends. The same seed gives the same fill; fill i has the seed SEED + i. The file - is standard input, for the pod
+    list, beside which there is no node list, or for --nodes, and standard output for --report.
 
     \b
     Examples:
       pumice fill traces/openb-2023 --repeats 3
       pumice fill openb-2023/openb_pod_list_gpuspec33.csv --policies bestfit,fgd --expected openb-2023/expected
       pumice fill traces/openb-2023 --json --report fill.html
+      zcat pods.csv.gz | pumice fill - --nodes openb-2023/openb_node_list_gpu_node.csv
     """
     is_piped = takes_stdout((report,), as_json=as_json)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    with _named():
+    if str(trace) == STDIN and nodes is None:
+        raise InputError("-: found a pod list without a node list beside it, wanted --nodes")
+    with readable([str(path) for path in (trace, nodes) if path is not None]) as paths, _named():
         names = policy_names(None if policies is None else policies.split(","))
-        found = read_fill(trace, all_nodes)
+        found = read_fill(Path(paths[0]), all_nodes, Path(paths[1]) if nodes is not None else None)
         published = published_of(expected, found.workload)
     if expected is not None and not published[0]:
         say(f"note: {expected} has no results for {found.workload}")

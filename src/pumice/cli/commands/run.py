@@ -20,7 +20,7 @@ from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.params import SPAN
-from pumice.cli.policies import plugins_option, registry_of
+from pumice.cli.policies import plugins_option, watched_policy
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
 from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings
 from pumice.cli.run_pages import (
@@ -77,7 +77,7 @@ class _Wanted(Struct, frozen=True):
     "--scheduler-conf",
     type=_FILE,
     metavar="F",
-    help="Policy file; reloaded when it changes. Default: Volcano's default policy.",
+    help="Policy file; reloaded when it changes (- is standard input, read once). Default: Volcano's default policy.",
 )
 @plugins_option
 @click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
@@ -204,15 +204,12 @@ def run(**given: Any) -> None:
     from pumice.kube.api.errors import KubeError
     from pumice.kube.scheduler.languages import language_of
     from pumice.kube.scheduler.logs import set_up
-    from pumice.kube.scheduler.reload import ConfFile
     from pumice.kube.scheduler.settings import Settings
-    from pumice.volcano.table import DEFAULT_CONF
 
     gates = gates_of(given["feature_gates"])
     listen_where_volcano_does(given)
     set_up(given["verbosity"], given["log_format"] == "json")
-    registry = registry_of(given["plugins_dir"])
-    conf = ConfFile(given["scheduler_conf"], registry, DEFAULT_CONF, strict=given["strict"])
+    conf = watched_policy(given["scheduler_conf"], given["plugins_dir"], strict=given["strict"])
     language = language_of(conf.current.policy)
     _name_what_is_not_named(given, conf.current.policy.dialect, language)
     wanted = _wanted(given)

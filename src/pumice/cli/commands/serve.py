@@ -27,7 +27,7 @@ from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.output import say, tell_problems
 from pumice.cli.params import require_there
-from pumice.cli.policies import plugins_option, registry_of
+from pumice.cli.policies import plugins_option, watched_policy
 from pumice.cli.run_flags import VERBOSITY
 from pumice.cli.run_pages import shown_at
 from pumice.cli.scheduling import schedule
@@ -109,7 +109,10 @@ class _Wanted(Struct, frozen=True):
 )
 @click.option("--schedule", is_flag=True, help="Run scheduler and controllers too, in the same process.")
 @click.option(
-    "--scheduler-conf", type=_FILE, metavar="F", help="Policy file of --schedule. Default: Volcano's default policy."
+    "--scheduler-conf",
+    type=_FILE,
+    metavar="F",
+    help="Policy file of --schedule (- is standard input, read once). Default: Volcano's default policy.",
 )
 @plugins_option
 @pages_option
@@ -271,12 +274,7 @@ def _own_access(url: str, token: str, certificate: Certificate | None) -> Access
 
 def _conf(wanted: _Wanted) -> ConfFile | None:
     """The policy to schedule by, where it is to be scheduled. Raises: PolicyError."""
-    if not wanted.schedule:
-        return None
-    from pumice.kube.scheduler.reload import ConfFile
-    from pumice.volcano.table import DEFAULT_CONF
-
-    return ConfFile(wanted.scheduler_conf, registry_of(wanted.plugins_dir), DEFAULT_CONF)
+    return watched_policy(wanted.scheduler_conf, wanted.plugins_dir) if wanted.schedule else None
 
 
 def _cluster(wanted: _Wanted) -> tuple[Cluster, Journal | None]:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.cli.answers.world import readable
 from pumice.cli.errors import FAILED, INTERRUPTED, InputError
 from pumice.cli.output import STDOUT, fail_for, print_json, say, takes_stdout, tell_input
 from pumice.cli.params import STDIN, engine_option
+from pumice.cli.policies import STDIN_NAME, stdin_policy
 
 if TYPE_CHECKING:
     from pumice.sweeps.engines import Engine
@@ -44,7 +46,7 @@ class _Options(Struct, frozen=True):
 
 @click.command()
 @click.argument("words", metavar="PLAN|INPUT…", nargs=-1, required=True)
-@click.option("--policy", "policies", multiple=True, metavar="CONF", help="Policy file, or default. Can be repeated.")
+@click.option("--policy", "policies", multiple=True, metavar="CONF", help="Policy file, - or default. Can be repeated.")
 @click.option(
     "--set",
     "sets",
@@ -99,7 +101,7 @@ def sweep(
     on where it was stopped, and runs nothing twice. table.arrow has a row for each universe. The best setting is
     compared with each other one within seeds; the intervals are corrected for their number.
 
-    The file - is standard input, for an INPUT or a PLAN in YAML, and standard output for --heat-map.
+    The file - is standard input, for an INPUT, a PLAN in YAML or a policy, and standard output for --heat-map.
 
     The words merge DIR… after a PLAN or INPUTs collect the results of shards.
 
@@ -125,8 +127,9 @@ def sweep(
     out = out or Path(f"{Path(inputs[0].rpartition(':')[2]).stem}.sweep")
     workers = workers or len(os.sched_getaffinity(0))
     options = _Options(out, _shard_of(shard), engine, workers, figure, as_json, heat, precision)
+    request, texts = _with_stdin(request)
     try:
-        plan = plan_of(request)
+        plan = plan_of(request, texts)
     except Wrong as error:
         raise InputError(error.problems) from None
     tell_input(plan.problems, plan.notes)
@@ -199,6 +202,15 @@ def _request(inputs: list[str], given: dict[str, Any], defaults: set[str], folde
         )
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+def _with_stdin(request: Request) -> tuple[Request, dict[str, str]]:
+    """Return the request with another name in the place of the policy ``-``, and the text of that policy by its name.
+    Raises: InputError, PolicyError."""
+    if STDIN not in request.policies:
+        return request, {}
+    names = [STDIN_NAME if name == STDIN else name for name in request.policies]
+    return replace(request, policies=names), {STDIN_NAME: stdin_policy()}
 
 
 def _shard_of(text: str | None) -> tuple[int, int]:

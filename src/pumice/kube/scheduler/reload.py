@@ -17,8 +17,7 @@ from pumice.framework.plugin.policy_file import PluginOption, Policy
 from pumice.framework.plugin.registry import Registry
 from pumice.kube.api.errors import clean
 from pumice.kube.scheduler.logs import V2
-from pumice.runtime.policy.conf import SIZE_MAX, policy_of, shown_text, without_secrets
-from pumice.runtime.problems.problem import not_utf8
+from pumice.runtime.policy.conf import SIZE_MAX, conf_text, policy_of, shown_text, without_secrets
 
 _log = logging.getLogger("pumice.conf")
 _PROBLEMS_SHOWN_MAX = 5
@@ -64,9 +63,19 @@ class ConfFile:
     policy stays in force. ``refused``: why the present file is not in force, "" if it is.
     """
 
-    def __init__(self, path: Path | None, registry: Registry, default: str, *, strict: bool = True) -> None:
-        """``default``: text of the policy if no file is named. Raises: PolicyError."""
+    def __init__(
+        self,
+        path: Path | None,
+        registry: Registry,
+        default: str,
+        *,
+        strict: bool = True,
+        default_name: str = "the default conf",
+    ) -> None:
+        """``default``: text of the policy if no file is named, which never changes; ``default_name``: what the log
+        calls it. Raises: PolicyError."""
         self.path = path
+        self._where = default_name if path is None else str(path)
         self.refused = ""
         self.reloads = 0
         self.changed: Callable[[], None] = lambda: None
@@ -124,12 +133,9 @@ class ConfFile:
             raise PolicyError([f"{path}: cannot be read: {error.strerror or error}"]) from None
 
     def _parsed(self, raw: bytes) -> Conf:
-        where = "the default conf" if self.path is None else str(self.path)
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
-        return conf_of(policy_of(text, self._registry, where=where, strict=self._strict), where, shown_text(text))
+        text = conf_text(raw, self._where)
+        read = policy_of(text, self._registry, where=self._where, strict=self._strict)
+        return conf_of(read, self._where, shown_text(text))
 
     def _refuse(self, error: PolicyError) -> None:
         """Log each way of being invalid once."""

@@ -76,11 +76,15 @@ def loaded_from_bytes(
     raw: bytes, registry: Registry, *, where: str, strict: bool = True, is_kai: bool = False
 ) -> LoadedPolicy:
     """Return the policy in the bytes of a file. ``is_kai``: without a dialect it is KAI's. Raises: PolicyError."""
+    return loaded_from_text(conf_text(raw, where), registry, where=where, strict=strict, is_kai=is_kai)
+
+
+def conf_text(raw: bytes, where: str) -> str:
+    """Return the text in the bytes of a conf file. Raises: PolicyError if they are not UTF-8."""
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
-    return loaded_from_text(text, registry, where=where, strict=strict, is_kai=is_kai)
 
 
 def loaded_from_text(

@@ -100,12 +100,12 @@ def read_specs(path: Path) -> tuple[list[PodSpec], list[Problem]]:
     return found, problems.listed()
 
 
-def read_cluster(path: Path, *, every_node: bool = False) -> tuple[list[Node], list[Problem], Path]:
-    """Return the nodes beside a pod list, those with GPUs or all, with problems and the file. Raises: TraceError."""
+def node_list(path: Path, *, every_node: bool = False) -> Path:
+    """Return the list beside a pod list of the nodes with GPUs, or of all. Raises: TraceError if there is none."""
     file = trace_file(path).parent / NODE_FILES[every_node]
     if not file.is_file():
         raise TraceError(f"{file.parent}: found no {file.name}")
-    return *read_nodes(file), file
+    return file
 
 
 def read_nodes(path: Path) -> tuple[list[Node], list[Problem]]:

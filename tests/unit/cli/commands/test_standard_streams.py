@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from pumice.cli.main import main
+from pumice.cli.policies import watched_policy
+from pumice.kube.scheduler.reload import ConfFile
 from tests.tidy import repo
 from tests.unit.cli.kit import GOOD, run
 
@@ -33,6 +36,7 @@ def cluster(tmp_path: Path) -> Path:
         ("whatif", "{cluster}", "--from-conf", "-", "--remove", "job/ns/good"),
         ("compare", "default", "-", "{cluster}", "--repeats", "1"),
         ("check-conf", "-"),
+        ("sweep", "{cluster}", "--policy", "-", "--workers", "1", "--out", "{cluster}.sweep"),
     ],
     ids=" ".join,
 )
@@ -60,6 +64,74 @@ def test_a_policy_is_read_from_standard_input(cluster: Path, words: tuple[str, .
 def test_manifests_are_read_from_standard_input(cluster: Path, words: tuple[str, ...]) -> None:
     found = run(*(word.format(cluster=cluster) for word in words), stdin=GOOD)
     assert found.code in (0, 1) and "error" not in found.err
+
+
+def test_a_policy_of_a_sweep_from_standard_input_is_one_of_several(cluster: Path) -> None:
+    words = ("--policy", "default,-", "--set", "binpack.binpack.weight=1,2", "--workers", "1")
+    words += ("--out", f"{cluster}.sweep")
+    only_ours = ("sweep", cluster, "--policy", "-", *words[2:], "--json")
+    found = run(*only_ours, stdin=CONF)
+    assert found.code == 0 and [each["policy"] for each in found.json["settings"]] == ["standard input"] * 2
+    assert "default: " in run("sweep", cluster, *words, stdin=CONF).err  # it has no binpack
+    line = "{actions: allocate, tiers: [{plugins: [{name: binpack}]}]}"
+    assert run(*only_ours, stdin=line).json["universes"] == 2
+
+
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_a_scheduler_reads_its_policy_from_standard_input_once(command: str) -> None:
+    begun: dict[str, ConfFile] = {}
+
+    @click.command()
+    @click.option("--scheduler-conf", type=click.Path(path_type=Path))
+    def scheduler(scheduler_conf: Path) -> None:
+        begun["conf"] = watched_policy(scheduler_conf, "")
+
+    found = CliRunner().invoke(scheduler, ["--scheduler-conf", "-"], input=CONF)
+    assert found.exit_code == 0, found.output
+    conf = begun["conf"]
+    assert conf.current.where == "standard input" and "binpack" in conf.current.text and not conf.look()
+    at_work = ("--schedule",) if command == "serve" else ()
+    wrong = run(command, *at_work, "--scheduler-conf", "-", stdin=CONF.replace("gang", "gnag"))
+    assert wrong.code == 2 and wrong.lines("error")[0].startswith("standard input: tiers[0].plugins[0]: unknown")
+
+
+SWF = "1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n"
+TABLE = "id,arrival,duration,gpus\na,0,60,1\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "content"), [("swf:-", SWF), ("-", SWF), ("csv:-", TABLE), ("csv(gpus=gpus):-", TABLE)]
+)
+def test_a_trace_is_read_from_standard_input(source: str, content: str) -> None:
+    found = run("simulate", source, "--nodes", "2:cpu=64,gpu=4,memory=1Ti", "--json", stdin=content)
+    assert found.code == 0 and found.json["completed"] == 1, found.err
+    twice = run("simulate", source, "-", "--nodes", "1x4gpu", stdin=content)
+    assert twice.code == 2 and "standard input (-) can be read once" in twice.err
+
+
+def test_a_pod_list_or_a_node_list_to_fill_is_read_from_standard_input(tmp_path: Path) -> None:
+    pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
+    rows = "".join(f"p{i},1000,1024,1,1000,\n" for i in range(9))
+    pods.write_text(f"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n{rows}")
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,4,T4\nn1,64000,262144,4,T4\n")
+    more = ("--policies", "bestfit", "--repeats", "1", "--json")
+    found = [
+        run("fill", trace, "--nodes", listed, *more, stdin=content)
+        for trace, listed, content in (
+            (pods, nodes, None), ("-", nodes, pods.read_text()), (pods, "-", nodes.read_text())
+        )
+    ]  # fmt: skip
+    assert [each.code for each in found] == [0, 0, 0], found[1].err
+    assert [each.json["policies"][0]["allocation"] for each in found] == [
+        found[0].json["policies"][0]["allocation"]
+    ] * 3
+    for words, said in (
+        (("fill", "-"), "wanted --nodes"),
+        (("fill", "-", "--nodes", "-"), "standard input (-) can be read once"),
+        (("fill", pods, "--nodes", nodes, "--all-nodes"), "wanted one of them"),
+    ):
+        wrong = run(*words, stdin="")
+        assert wrong.code == 2 and said in wrong.err
 
 
 def test_standard_input_is_read_once(cluster: Path) -> None:
