@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             out = Path(folder) / engine
             use = {"local": _local, "dask": _dask, "shards": _shards}[engine](asked, out, options)
             digests[engine] = _digest(out)
-            print(_line(engine, use, options.universes, options.workers), flush=True)
+            print(f"{_line(engine, use, options.universes, options.workers)}, bytes {digests[engine][:16]}", flush=True)
             failed |= engine == "local" and not options.kills and use.runnable < _BUSY_MIN * use.wall * options.workers
     equal = len(set(digests.values())) == 1
     print(f"rows and table: {'equal bytes' if equal else 'DIFFERENT'} ({', '.join(digests)})")
