@@ -45,6 +45,15 @@ _OPTIONS = (
         help="Image of KAI's resource-reservation pods, which hold shared GPUs. Without it (or --bind-requests), pods "
         "that share GPUs are not bound.",
     ),
+    click.option(
+        "--default-priorities-configmap-name",
+        default="",
+        metavar="NAME",
+        help="ConfigMap with the priority class and preemptibility of workloads that name none, by kind of owner.",
+    ),
+    click.option(
+        "--default-priorities-configmap-namespace", default="", metavar="NS", help="Namespace of that ConfigMap."
+    ),
 )
 #: Of these, those that say nothing under another language: what is given all the same is refused.
 _DEFAULTS: dict[str, object] = {
@@ -53,6 +62,8 @@ _DEFAULTS: dict[str, object] = {
     "bind_requests": False,
     "bind_backoff_limit": None,
     "gpu_reservation_image": "",
+    "default_priorities_configmap_name": "",
+    "default_priorities_configmap_namespace": "",
 }
 
 
@@ -84,8 +95,16 @@ def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, 
     }
 
 
+def kind_defaults_of(given: dict[str, Any]) -> str:
+    """Return namespace and name of the ConfigMap with the defaults of kinds, "" for none. Raises: InputError."""
+    namespace, name = (given[f"default_priorities_configmap_{part}"] for part in ("namespace", "name"))
+    if bool(namespace) != bool(name):
+        raise InputError("wanted both or none of --default-priorities-configmap-name and …-namespace")
+    return f"{namespace}/{name}" if name else ""
+
+
 def kai_controllers(
-    wanted: str, client: Client, settings: Settings, troubles: WatchFailures
+    wanted: str, kind_defaults: str, client: Client, settings: Settings, troubles: WatchFailures
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
     from pumice.kube.controllers.leading import FOR_KAI, NEVER, Controllers
@@ -98,6 +117,6 @@ def kai_controllers(
         raise InputError(f"--controllers: found {wanted[:40]!r}, wanted auto, on, off or podgroup")
     deference = NEVER if wanted == "on" else FOR_KAI
     label = settings.pool.label if settings.pool is not None else _NODE_POOL_LABEL
-    grouping = GroupingSettings(settings.scheduler_names, settings.default_queue, label)
+    grouping = GroupingSettings(settings.scheduler_names, settings.default_queue, label, kind_defaults)
     control = ControlSettings(("podgroup",))
     return Controllers(client, control, deference=deference, troubles=troubles, grouping=grouping).run

@@ -164,6 +164,7 @@ def test_roles_under_kais_policy_are_what_the_code_asks_for() -> None:
         "pumice-kai-scheduler": KAI_SCHEDULER,
         "pumice-kai-grouping": KAI_GROUPING,
         "pumice-kai-leader": LEADER,
+        "pumice-kai-kind-defaults": rights(CONFIG_MAPS, "get"),  # kube/controllers/kai_grouping
         # kube/binding/gpu_reservations
         "pumice-kai-gpu-sharing": rights(PODS, "patch") | rights(CONFIG_MAPS, "create", "patch"),
         "pumice-kai-reservations": rights(PODS, "create"),

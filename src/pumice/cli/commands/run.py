@@ -22,7 +22,7 @@ from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, watched_policy
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
-from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings
+from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings, kind_defaults_of
 from pumice.cli.run_pages import (
     Files,
     PageAddress,
@@ -65,6 +65,7 @@ class _Wanted(Struct, frozen=True):
     places: tuple[PageAddress, ...]
     certificate: Files | None
     controllers: str
+    kind_defaults: str
     dump_dir: Path | None
     pages: PageAddress | None
     annotate_starts_s: float | None
@@ -293,6 +294,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         tuple(places_of(given, certificate is not None)),
         certificate,
         given["controllers"],
+        kind_defaults_of(given),
         given["dump_dir"] if given["cache_dumper"] else None,
         pages_place(given["pages"], certified=certificate is not None),
         given["annotate_starts"],
@@ -383,7 +385,7 @@ def _controllers(
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
     if settings.language.dialect == "kai":
-        return kai_controllers(wanted.controllers, client, settings, troubles)
+        return kai_controllers(wanted.controllers, wanted.kind_defaults, client, settings, troubles)
     from pumice.kube.controllers.kinds import WATCHED_BY
     from pumice.kube.controllers.leading import Controllers, Deference
     from pumice.kube.controllers.loop import ControlSettings

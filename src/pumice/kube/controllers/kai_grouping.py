@@ -5,6 +5,7 @@ Owners of unknown kinds are not read, unless a Karta describes the kind: only th
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -14,16 +15,16 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.kube.api.client import Client
-from pumice.kube.api.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
+from pumice.kube.api.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, PRIORITY_CLASSES, Kind
 from pumice.kube.api.retry_policy import RetryPolicy
-from pumice.kube.controllers.kinds import PlainCodec
+from pumice.kube.controllers.kinds import CONFIG_MAPS, PlainCodec
 from pumice.kube.controllers.owner_kinds import KARTAS, READ_FOR_KAI
 from pumice.kube.controllers.reconcile import Part, Reconciler
 from pumice.kube.controllers.view import key_of
 from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.writers.reminders import AGAIN_S
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
-from pumice.model.manifest.reading.fields import Obj
+from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.runtime.controllers.kai.groups import (
     Grouped,
     GroupingSettings,
@@ -33,20 +34,23 @@ from pumice.runtime.controllers.kai.groups import (
     reconcile_grouping,
 )
 from pumice.runtime.controllers.kai.karta import described_kind
+from pumice.runtime.controllers.kai.kind_defaults import KindDefaults, read_kind_defaults
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import Seen, has_rule
 from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
 
-FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
+FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES, PRIORITY_CLASSES)
 
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ_FOR_KAI}
 _DEPTH_MAX = 8  # owners of owners
 _WORKERS = 5
 _OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are kept, and for how long: pods of a gang arrive together
 _KARTAS_S = 60.0  # after so long it is looked again whether the server has kartas. Source: KAI
+_DEFAULTS_S = 5.0  # how long the defaults of kinds are kept
 _QUEUES = ""  # the key for work on queues
 _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
+_log = logging.getLogger("pumice.controllers")
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
 
@@ -78,6 +82,7 @@ class GroupingLoop:
         self._kartas: list[Obj] = []  # as they were listed last
         self._no_kartas_at = -_KARTAS_S
         self._described: dict[tuple[str, str], Kind | None] = {}  # kinds that kartas describe, by apiVersion and kind
+        self._defaults, self._defaults_at, self._defaults_problem = KindDefaults(), -_DEFAULTS_S, ""
         self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
 
     async def run(self) -> None:
@@ -134,7 +139,26 @@ class GroupingLoop:
             self._launcher_there(owners),
             None if ref is None else await self._read_named(ref),
             self._kartas,
+            await self._kind_defaults(),
+            self.objects[PRIORITY_CLASSES].__contains__,
         )
+
+    async def _kind_defaults(self) -> KindDefaults:
+        """Return what pods get by the kind of their owner. Raises: KubeError."""
+        key, now = self._settings.kind_defaults, time.monotonic()
+        if not key or now - self._defaults_at < _DEFAULTS_S:
+            return self._defaults
+        found, problem = await self.reconciling.read(CONFIG_MAPS, key), ""
+        try:
+            self._defaults = KindDefaults() if found is None else read_kind_defaults(found)
+            problem = "" if found is not None else "not found, or may not be read"
+        except FieldError as error:
+            self._defaults, problem = KindDefaults(), str(error)
+        self._defaults_at = now
+        if problem and problem != self._defaults_problem:
+            _log.warning("ConfigMap %s: %s; no kind of owner has defaults", key, problem)
+        self._defaults_problem = problem
+        return self._defaults
 
     async def _list_kartas(self) -> None:
         """List the definitions of kinds without a rule. Raises: KubeError."""

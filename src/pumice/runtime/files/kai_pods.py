@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.manifest.reading.fields import Obj
+from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.runtime.controllers.kai.groups import (
     GROUP_API,
     Grouped,
@@ -18,6 +18,7 @@ from pumice.runtime.controllers.kai.groups import (
     needs_group,
 )
 from pumice.runtime.controllers.kai.karta import KARTA_API
+from pumice.runtime.controllers.kai.kind_defaults import KindDefaults, has_kind_defaults, read_kind_defaults
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import Seen
@@ -28,6 +29,7 @@ _DEPTH_MAX = 8  # owners of owners
 _SETTINGS = GroupingSettings()
 _QUEUE_API = "scheduling.run.ai/v2"
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
+_SYSTEM_CLASS = "system-"  # classes that every cluster has
 _SHOWN = 3
 
 _Key = tuple[str, str, str, str]  # API group, kind, namespace, name
@@ -52,6 +54,8 @@ class KaiPods:
         self._groups: dict[tuple[str, str], Obj] = {}  # of each only whether it has sub-groups
         self._queues: set[str] = set()
         self._kartas: list[Obj] = []
+        self._classes: set[str] = set()
+        self._defaults: dict[tuple[str, str], tuple[str, Obj]] = {}  # ConfigMaps, by namespace and name
 
     def take(self, where: str, obj: Any) -> bool:
         """Return True if the object is a pod that needs a group: it is given out later, by ``read``."""
@@ -69,6 +73,11 @@ class KaiPods:
         if (obj.get("kind"), obj.get("apiVersion")) == ("Karta", KARTA_API):
             self._kartas.append(obj)
             self.owning.add((KARTA_API, "Karta"))
+        if obj.get("kind") == "PriorityClass":
+            self._classes.add(str(meta(obj).get("name")))
+        if (obj.get("kind"), obj.get("apiVersion")) == ("ConfigMap", "v1") and has_kind_defaults(obj):
+            named = _with_names(obj)["metadata"]
+            self._defaults.setdefault((named["namespace"], str(named.get("name"))), (where, obj))
         if obj.get("kind") == "Queue" and obj.get("apiVersion") == _QUEUE_API:
             self._queues.add(str(meta(obj).get("name")))
         if obj.get("kind") == "PodGroup" and obj.get("apiVersion") == GROUP_API:
@@ -87,9 +96,10 @@ class KaiPods:
         wanted: dict[tuple[str, str], tuple[str, Obj]] = {}
         pods: list[tuple[str, Obj]] = []
         made: list[str] = []
+        defaults = self._read_defaults() if self._pods else KindDefaults()
         # By age and name, so that the result does not depend on the order of files.
         for pod in sorted(self._pods, key=_age):
-            found = self._grouped(pod)
+            found = self._grouped(pod, defaults)
             if found is not None:
                 namespace, name = meta(found.group)["namespace"], meta(found.group)["name"]
                 if (namespace, name) not in self._groups:
@@ -105,9 +115,29 @@ class KaiPods:
                 assert isinstance(write, Create)
                 yield "default queue", write.obj
 
-    def _grouped(self, pod: _Pod) -> Grouped | None:
+    def _read_defaults(self) -> KindDefaults:
+        """Return the defaults of kinds. On a cluster a flag names their ConfigMap; here it is known by its content."""
+        if not self._defaults:
+            return KindDefaults()
+        self.owning.add(("v1", "ConfigMap"))
+        chosen, *others = sorted(self._defaults)
+        for other in others:
+            what = f"ConfigMap {'/'.join(other)} has defaults of kinds too; using those of {'/'.join(chosen)}"
+            self.problems.append(Problem(self._defaults[other][0], what, Severity.WARNING))
+        where, config_map = self._defaults[chosen]
         try:
-            return group_for(pod.obj, self._seen(pod.obj), _SETTINGS)
+            return read_kind_defaults(config_map)
+        except FieldError as error:
+            self.problems.append(Problem(where, f"ConfigMap {'/'.join(chosen)}: {error}; no kind has defaults"))
+        return KindDefaults()
+
+    def _class_exists(self, name: str) -> bool:
+        # Files often leave out PriorityClasses altogether; then every class counts.
+        return not self._classes or name in self._classes or name.startswith(_SYSTEM_CLASS)
+
+    def _grouped(self, pod: _Pod, defaults: KindDefaults) -> Grouped | None:
+        try:
+            return group_for(pod.obj, self._seen(pod.obj, defaults), _SETTINGS)
         except NoGang as error:
             self.problems.append(Problem(f"{pod.where}, Pod {meta(pod.obj).get('name')}", str(error)))
         except Exception as error:
@@ -115,7 +145,7 @@ class KaiPods:
             self.problems.append(Problem(pod.where, unforeseen(error)))
         return None
 
-    def _seen(self, pod: Obj) -> Seen:
+    def _seen(self, pod: Obj, defaults: KindDefaults) -> Seen:
         owners, namespace = self._owners_of(pod), meta(pod)["namespace"]
         self.owning |= {(str(each.get("apiVersion")), str(each.get("kind"))) for each in owners}
         ref = pod_gang_of(pod, owners)
@@ -128,7 +158,8 @@ class KaiPods:
         def find_group(name: str) -> Obj | None:
             return self._groups.get((namespace, name))
 
-        return Seen(owners, find_group, self._launcher_there(owners), gang, self._kartas)
+        launched = self._launcher_there(owners)
+        return Seen(owners, find_group, launched, gang, self._kartas, defaults, self._class_exists)
 
     def _owners_of(self, pod: Obj) -> list[Obj]:
         """Return the controlling owners, the nearest first. Of one that is in no file only its reference is known."""

@@ -100,3 +100,35 @@ def test_an_owner_whose_names_are_no_text_owns_nothing(tmp_path: Path, wrong: Ob
     owner = obj("batch/v1", "Job", "t", {}, **wrong)
     found = load(tmp_path, owner, pod("p"))
     assert [each.name for each in found.objects if isinstance(each, Pod)] == ["p"]
+
+
+def defaults_of(*kinds: Obj, name: str = "defaults") -> Obj:
+    return obj("v1", "ConfigMap", name) | {"data": {"types": json.dumps(kinds)}}
+
+
+def test_a_config_map_gives_the_class_of_a_kind_of_owner(tmp_path: Path) -> None:
+    defaults = defaults_of({"typeName": "TrainJob", "group": "trainer.kubeflow.org", "priorityName": "of-train-jobs"})
+    known = obj("scheduling.k8s.io/v1", "PriorityClass", "of-train-jobs") | {"value": 7}
+    found = load(tmp_path, defaults, TRAIN, SETS, JOB, pod("p", JOB, labels=LABELS), known)
+    (group,) = groups(found).values()
+    assert group.priority_class_name == "of-train-jobs"
+    assert not [each for each in found.problems if each.severity is not Severity.NOTE]
+
+
+def test_classes_that_are_in_no_file_are_passed_over_where_there_are_others(tmp_path: Path) -> None:
+    named = pod("p", JOB, labels={**LABELS, "priorityClassName": "gone"})
+    (group,) = groups(load(tmp_path, TRAIN, SETS, JOB, named)).values()
+    assert group.priority_class_name == "gone"
+    other = obj("scheduling.k8s.io/v1", "PriorityClass", "other") | {"value": 7}
+    (group,) = groups(load(tmp_path, TRAIN, SETS, JOB, named, other)).values()
+    assert group.priority_class_name == "train"
+
+
+def test_a_second_config_map_and_one_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
+    wrong, right = defaults_of({"typeName": 1}, name="a"), defaults_of({"typeName": "Job", "priorityName": "x"})
+    found = load(tmp_path, wrong, right, TRAIN, SETS, JOB, pod("p", JOB, labels=LABELS))
+    (group,) = groups(found).values()
+    assert group.priority_class_name == "train"
+    texts = [each.what for each in found.problems]
+    assert "ConfigMap ns/defaults has defaults of kinds too; using those of ns/a" in texts
+    assert any(text.startswith("ConfigMap ns/a: data.types[0].typeName: found 1") for text in texts)

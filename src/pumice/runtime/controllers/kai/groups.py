@@ -16,8 +16,15 @@ from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED, KAI_QUEUE_LABEL
 from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.workloads.gang import SUB_GROUP_LABEL, SubGroup, TopologyConstraint
+from pumice.model.workloads.gang import (
+    NON_PREEMPTIBLE,
+    PREEMPTIBLE,
+    SUB_GROUP_LABEL,
+    SubGroup,
+    TopologyConstraint,
+)
 from pumice.runtime.controllers.deadlines import deadline_annotation
+from pumice.runtime.controllers.kai.kind_defaults import KindDefaults
 from pumice.runtime.controllers.kai.owners import is_skipped, without_wrappers
 from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, constraint_in
 from pumice.runtime.controllers.kai.rules import Seen, plan_of
@@ -58,11 +65,13 @@ _KEPT_UP = (
 
 
 class GroupingSettings(Struct, frozen=True):
-    """``node_pool_label``: copied from the pod, so that its group is in the same node pool."""
+    """``node_pool_label``: copied from the pod, so that its group is in the same node pool. ``kind_defaults``:
+    namespace and name of the ConfigMap with the defaults of kinds, as a key; "" for none."""
 
     scheduler_names: tuple[str, ...] = ("kai-scheduler",)
     default_queue: str = "default-queue"
     node_pool_label: str = "kai.scheduler/node-pool"
+    kind_defaults: str = ""
 
 
 def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
@@ -88,16 +97,17 @@ def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> Grouped | Non
     """Return the group of a pod, None if the pod or an owner asks to be left alone. Raises: NoGang."""
     if is_skipped(pod, seen.owners):
         return None
-    named_by, owners = without_wrappers(pod, seen.owners)
+    named_by, owners = without_wrappers(pod, seen.owners, lambda owner: _labels_by_kind(owner, seen))
     plan = plan_of(named_by, replace(seen, owners=owners))
     top = plan.top or (owners[-1] if owners else named_by)
+    chain = (top, *reversed(owners))
     place = plan.topology or constraint_in(annotations_of(top))
     spec: Obj = {
         **({"minMember": plan.minimum} if plan.min_sub_group is None else {"minSubGroup": plan.min_sub_group}),
         "queue": _queue_of(top, pod, settings),
-        "priorityClassName": _class_of(top, pod, plan),
-        **_preemptibility(top, pod),
-        **_times((top, *reversed(owners), pod)),
+        "priorityClassName": _class_of(chain, pod, plan, seen),
+        **_preemptibility(chain, pod, seen.defaults),
+        **_times((*chain, pod)),
         **({"topologyConstraint": _plain_constraint(place)} if place else {}),
     }
     if plan.sub_groups:
@@ -184,16 +194,34 @@ def _queue_of(top: Obj, pod: Obj, settings: GroupingSettings) -> str:
     return (f"{project}-{pool}" if pool else project) if project else settings.default_queue
 
 
-def _class_of(top: Obj, pod: Obj, plan: GangPlan) -> str:
-    of_ray = labels_of(top).get("ray.io/priority-class-name")
-    labelled = labels_of(top).get(PRIORITY_LABEL) or labels_of(pod).get(PRIORITY_LABEL)
-    written = plan.own_class or part(pod, "spec").get("priorityClassName")
-    return str(of_ray or labelled or written or plan.priority_class)
+def _labels_by_kind(owner: Obj, seen: Seen) -> dict[str, str]:
+    """Return the labels that say what the defaults of an owner's kind say."""
+    default = seen.defaults.of(owner)
+    named = default.priority_class if seen.class_exists(default.priority_class) else ""
+    found = {PRIORITY_LABEL: named, PREEMPTIBILITY_LABEL: default.preemptibility}
+    return {label: value for label, value in found.items() if value}
 
 
-def _preemptibility(top: Obj, pod: Obj) -> Obj:
-    value = labels_of(top).get(PREEMPTIBILITY_LABEL) or labels_of(pod).get(PREEMPTIBILITY_LABEL)
-    return {"preemptibility": value} if value in ("preemptible", "non-preemptible") else {}
+def _class_of(chain: Sequence[Obj], pod: Obj, plan: GangPlan, seen: Seen) -> str:
+    """Return the priority class. ``chain``: the top owner and those below it."""
+    of_ray = labels_of(chain[0]).get("ray.io/priority-class-name")
+    if of_ray:
+        return of_ray
+    for owner in chain:
+        labelled = labels_of(owner).get(PRIORITY_LABEL) or labels_of(pod).get(PRIORITY_LABEL)
+        named = str(labelled or plan.own_class or part(pod, "spec").get("priorityClassName") or "")
+        # What the spec of an owner names is taken as it is.
+        if named and (seen.class_exists(named) or named == plan.own_class):
+            return named
+    by_kind = (seen.defaults.of(owner).priority_class for owner in chain)
+    return next((name for name in by_kind if name and seen.class_exists(name)), plan.priority_class)
+
+
+def _preemptibility(chain: Sequence[Obj], pod: Obj, defaults: KindDefaults) -> Obj:
+    labelled = (labels_of(each).get(PREEMPTIBILITY_LABEL) for each in (*chain, pod))
+    by_kind = (defaults.of(owner).preemptibility for owner in chain)
+    valid = (value for value in (*labelled, *by_kind) if value in (PREEMPTIBLE, NON_PREEMPTIBLE))
+    return next(({"preemptibility": value} for value in valid), {})
 
 
 def _times(objects: Sequence[Obj]) -> Obj:

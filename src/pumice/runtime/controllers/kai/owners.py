@@ -5,7 +5,7 @@ Source: KAI ``skiptopowner`` and ``defaultgrouper``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.writes import Ref, annotations_of, labels_of, meta
@@ -44,11 +44,18 @@ def is_skipped(pod: Obj, owners: Sequence[Obj]) -> bool:
     return any(annotations_of(each).get(SKIP_ANNOTATION) == "true" for each in (pod, *owners))
 
 
-def without_wrappers(pod: Obj, owners: Sequence[Obj]) -> tuple[Obj, Sequence[Obj]]:
+def without_wrappers(
+    pod: Obj, owners: Sequence[Obj], labels_by_kind: Callable[[Obj], Mapping[str, str]] = lambda owner: {}
+) -> tuple[Obj, Sequence[Obj]]:
     """Return the pod and its owners, the nearest first, without wrappers at the top. What their labels and annotations
-    say passes to the object below, unless that says otherwise."""
+    say passes to the object below, unless that says otherwise.
+
+    ``labels_by_kind``: labels that an owner has by its kind.
+    """
     while owners and group_kind(owners[-1]) in _WRAPPERS:
         wrapper, owners = owners[-1], owners[:-1]
+        # Quirk of KAI, kept on purpose: what the wrapper's kind says goes before the labels of the wrapper.
+        wrapper = labelled(wrapper, {**labels_of(wrapper), **labels_by_kind(wrapper)})
         if owners:
             owners = (*owners[:-1], inheriting(owners[-1], wrapper))
         else:
@@ -58,8 +65,14 @@ def without_wrappers(pod: Obj, owners: Sequence[Obj]) -> tuple[Obj, Sequence[Obj
 
 def inheriting(obj: Obj, other: Obj) -> Obj:
     """Return an object with the labels and annotations of another, where it has none of the name."""
-    labels, annotations = {**labels_of(other), **labels_of(obj)}, {**annotations_of(other), **annotations_of(obj)}
-    return {**obj, "metadata": {**meta(obj), "labels": labels, "annotations": annotations}}
+    annotations = {**annotations_of(other), **annotations_of(obj)}
+    found = labelled(obj, {**labels_of(other), **labels_of(obj)})
+    return {**found, "metadata": {**meta(found), "annotations": annotations}}
+
+
+def labelled(obj: Obj, labels: Mapping[str, str]) -> Obj:
+    """Return an object with these labels in place of its own."""
+    return {**obj, "metadata": {**meta(obj), "labels": labels}}
 
 
 def pod_gang_of(pod: Obj, owners: Sequence[Obj]) -> Ref | None:

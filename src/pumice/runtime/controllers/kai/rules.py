@@ -14,6 +14,7 @@ from pumice.model.manifest.reading.fields import Obj
 from pumice.model.workloads.gang import SubGroup, TopologyConstraint
 from pumice.runtime.controllers.kai.grove import grove
 from pumice.runtime.controllers.kai.karta import karta_for, karta_gang
+from pumice.runtime.controllers.kai.kind_defaults import KindDefaults
 from pumice.runtime.controllers.kai.kubeflow import REPLICA_SPECS, mpi_job, pytorch_job, training_job
 from pumice.runtime.controllers.kai.owners import group_kind
 from pumice.runtime.controllers.kai.plan import (
@@ -42,16 +43,23 @@ def _no_group(name: str) -> Obj | None:
     return None
 
 
+def _every_class(name: str) -> bool:
+    return True
+
+
 class Seen(Struct, frozen=True):
     """What a rule reads beside the pod. ``owners``: those that control it, the nearest first, each as far as it could
     be read, without wrappers. ``find_group``: the existing PodGroup with a name. ``launcher_there``: the launcher of
-    its MPI job has a pod. ``pod_gang``: that of a pod of Grove. ``kartas``: definitions of kinds without a rule."""
+    its MPI job has a pod. ``pod_gang``: that of a pod of Grove. ``kartas``: definitions of kinds without a rule.
+    ``defaults``: what pods get by the kind of their owner. ``class_exists``: whether there is a PriorityClass."""
 
     owners: Sequence[Obj]
     find_group: FindGroup = _no_group
     launcher_there: bool = True
     pod_gang: Obj | None = None
     kartas: Sequence[Obj] = ()
+    defaults: KindDefaults = KindDefaults()
+    class_exists: Callable[[str], bool] = _every_class
 
     @property
     def top(self) -> Obj:
