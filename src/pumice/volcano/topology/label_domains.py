@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pumice.columns.counting import ACTIVE
-from pumice.columns.dtypes import I32, AnyArray, Bool
+from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
@@ -73,9 +73,10 @@ def _domains(
     codes, held = column.codes, _held(ssn.tables, members, column.codes)
     # Some domain is known already. With several, an earlier scheduler has broken the constraint, and no place is right.
     numbers = range(len(column.values)) if held is None else held if len(held) == 1 and -1 not in held else ()
+    usable = codes >= 0 if only is None else (codes >= 0) & only
+    room = _room(ssn, rows, np.where(usable, codes, -1), len(column.values))
     for number in numbers:
-        within: Bool = codes == number if only is None else (codes == number) & only
-        yield _room(ssn, rows, within), column.values[number], within
+        yield float(room[number]), column.values[number], usable & (codes == number)
 
 
 def _held(tables: Tables, members: Sequence[int] | AnyArray, codes: I32) -> list[int] | None:
@@ -87,11 +88,13 @@ def _held(tables: Tables, members: Sequence[int] | AnyArray, codes: I32) -> list
     return sorted(set(codes[there].tolist())) or None
 
 
-def _room(ssn: Session, rows: Sequence[int], within: Bool) -> float:
-    """Return how many of the tasks fit on the nodes ``within`` (N,) at most, each class counted by itself."""
+def _room(ssn: Session, rows: Sequence[int], codes: I32, count: int) -> F64:
+    """Return how many of the tasks fit in each of ``count`` domains at most, each class counted by itself.
+    ``codes``: the domain of each node, -1 for none."""
     feasible, cls = placing_of(ssn).feasible, ssn.tables.tasks.cls
-    found = 0.0
-    for each, count in Counter(cls[list(rows)].tolist()).items():
+    inside, found = (codes >= 0).nonzero()[0], np.zeros(count)
+    for each, tasks in Counter(cls[list(rows)].tolist()).items():
+        room = np.bincount(codes[inside], np.maximum(feasible.capacity(each)[inside], 0.0), count)
         # No more than there are tasks of the class: room for one kind must not make up for missing room for another.
-        found += min(float(np.maximum(feasible.capacity(each)[within], 0.0).sum()), float(count))
+        found += np.minimum(room, tasks)
     return found

@@ -50,3 +50,20 @@ def test_a_domain_with_the_nominated_nodes_comes_first(kept: bool, first: str) -
 def test_a_gang_without_topology_has_the_whole_cluster_alone() -> None:
     (found,) = places(RACKS, [hypernode("left", 1, "a"), hypernode("right", 1, "c")], gang("g", 2))
     assert len(found.nodes.rows) == len(RACKS) and found.hypernode >= 0
+
+
+def test_places_of_a_sub_job_before_trials_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ssn = session(cluster(LEVELS, *RACKS, gang("g", 2)), PREEMPT)
+    job = list(ssn.tables.jobs.uids).index("ns/g")
+    places, asked = GangPlaces(ssn, job), list[str]()
+    (whole,) = places.of_job(ssn.tables.jobs.tasks[job].tolist(), promised_kept=True)
+    plain = GangPlaces.of_sub_job
+
+    def of_sub_job(self: GangPlaces, sub: int, place: GangPlace) -> list[GangPlace]:
+        asked.append(place.name)
+        return plain(self, sub, place)
+
+    monkeypatch.setattr(GangPlaces, "of_sub_job", of_sub_job)
+    (sub,) = ssn.tables.jobs.subs[job]
+    assert places.before_trials(sub, whole) == places.before_trials(sub, whole) == [whole]
+    assert asked == [whole.name]
