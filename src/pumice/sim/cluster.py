@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, get_args
 
@@ -29,33 +28,13 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.bind_checks import refusal_of_state
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.equal_pods import EqualPods, in_parts, one_by_one, one_of
-from pumice.sim.pod_states import says_the_same, with_grant
+from pumice.sim.hooks import Hooks, Objection
+from pumice.sim.pod_states import refusal_of_bind, says_the_same, with_grant
 from pumice.sim.queued_binds import QueuedBinds
 from pumice.sim.telling import UndeliveredEvents
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
-PodHook = Callable[[EqualPods], None]
-Objection = Callable[[Decision], str | None]
-#: Decisions that were carried out one after the other, and for each None or why it was refused.
-Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
-
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
-
-
-@dataclass(slots=True)
-class Hooks:
-    """Functions to call when something happens to equal pods (given with their present state), or a PodGroup is
-    written."""
-
-    created: list[PodHook] = field(default_factory=list)
-    bound: list[PodHook] = field(default_factory=list)  # holds room on its node from now on
-    started: list[PodHook] = field(default_factory=list)
-    finished: list[PodHook] = field(default_factory=list)
-    left: list[PodHook] = field(default_factory=list)  # holds no room any more: finished or removed
-    removed: list[PodHook] = field(default_factory=list)
-    group_written: list[Callable[[PodGroup], None]] = field(default_factory=list)
-    node_changed: list[Callable[[Node | None, Node | None], None]] = field(default_factory=list)  # before, after
-    answered: list[Answered] = field(default_factory=list)
 
 
 class SimCluster:
@@ -181,7 +160,7 @@ class SimCluster:
         return [None if why is None else Refusal(why) for why in answers]
 
     def _queue(self, bind: Bind, queued: QueuedBinds) -> str | None:
-        why = self._not_bindable(self.pods.get(bind.pod), bind)
+        why = refusal_of_bind(self.pods.get(bind.pod), bind)
         if why is None and bind.node not in self.nodes:
             why = f"node {bind.node} does not exist"
         if why is None and (before := queued.of(bind.pod)) is not None:
@@ -210,19 +189,11 @@ class SimCluster:
         return answers
 
     def _no_bind(self, pod: Pod | None, decision: Bind) -> str | None:
-        why = self._not_bindable(pod, decision)
+        why = refusal_of_bind(pod, decision)
         # As in Kubernetes, whose binding does not ask for the node. Binds that do not wait are never too late for that.
         if why is None and decision.node not in self.nodes and self.queued is None:
             return f"node {decision.node} does not exist"
         return why if why is not None or self.objection is None else self.objection(decision)
-
-    def _not_bindable(self, pod: Pod | None, decision: Bind) -> str | None:
-        """Return why the present pod cannot be bound, or None."""
-        if pod is None or pod.uid != decision.uid or pod.deletion is not None:
-            return refusal_of_state(pod, decision)
-        if pod.node_name:
-            return f"pod {decision.pod} is already on node {pod.node_name}"
-        return f"pod {decision.pod} has {pod.phase.lower()}" if pod.phase in ENDED else None
 
     def _evict(self, decision: Evict) -> Refusal | None:
         pod = self.pods.get(decision.pod)

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from pumice.model.decisions import Bind, device_grant
 from pumice.model.devices.pod_devices import with_devices
-from pumice.model.pod import Pod, PodCondition
+from pumice.model.pod import ENDED, Pod, PodCondition
+from pumice.runtime.bind_checks import refusal_of_state
+
+
+def refusal_of_bind(pod: Pod | None, bind: Bind) -> str | None:
+    """Return why the present pod cannot be bound, whatever its node is, or None."""
+    why = refusal_of_state(pod, bind)
+    if why is not None or pod is None:
+        return why
+    if pod.node_name:
+        return f"pod {bind.pod} is already on node {pod.node_name}"
+    return f"pod {bind.pod} has {pod.phase.lower()}" if pod.phase in ENDED else None
 
 
 def says_the_same(conditions: tuple[PodCondition, ...], said: PodCondition) -> bool:
