@@ -220,7 +220,7 @@ FIGURES = (
     ),
     evict_more(
         "starving",
-        "1,000 full nodes, 5,000 gangs of 10 that are admitted and for which nobody may be evicted",
+        "1,000 full nodes, 5,000 gangs of 10 that are admitted and for which no pod may be evicted",
         "--scenario starving --nodes 1000 --pods 50000 --gang 10",
         0,
         0,

@@ -1,4 +1,4 @@
-"""``python -m bench.kube_failover``: how long nobody leads after the leader is killed in the middle of its binds.
+"""``python -m bench.kube_failover``: how long no scheduler leads after the leader is killed in the middle of its binds.
 
 Two ``pumice run`` on one API server. Each round makes gangs, kills the leader (-9) as soon as one of their pods has its
 node and takes the seconds until the other leads; a third takes the place of the killed one. At the end every pod must

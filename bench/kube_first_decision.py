@@ -1,8 +1,8 @@
 """``python -m bench.kube_first_decision``: how soon ``pumice run`` decides where a backlog waits.
 
 A real API server is filled with nodes, and with pods in gangs of ten that wait, over many namespaces. Then ``pumice
-run`` is started with default flags; told are the seconds from the start of the process until it has listed
-everything, until it leads, until its first cycle is over, and until a watch of somebody else first tells a pod with a
+run`` is started with default flags; measured are the seconds from the start of the process until it has listed
+everything, until it leads, until its first cycle is over, and until a watch of another client first shows a pod with a
 node.
 """
 
@@ -95,7 +95,7 @@ async def measure(pods: int, nodes: int, namespaces: int, runs: int, flags: Sequ
                 await backlog.create()
                 found.append(await start(server, client, *flags))
                 print(json.dumps(found[-1]), file=sys.stderr, flush=True)
-                await client.delete(LEASES.path(f"{SPACE}/volcano"))  # it was killed: nobody gives it back
+                await client.delete(LEASES.path(f"{SPACE}/volcano"))  # it was killed, so the lease is not released
                 await backlog.delete()
     told = {key: round(median(each[key] for each in found), 2) for key in found[0]}
     return {"pods": pods, "nodes": nodes, "namespaces": namespaces, "runs": runs, **told}

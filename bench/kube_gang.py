@@ -1,10 +1,10 @@
 """``python -m bench.kube_gang``: how long a gang of three waits on an idle cluster, and what idling costs.
 
-``pumice run`` with default flags on a real API server. First nothing happens for a while: told is the processor time
-of the scheduler's process by the clock. Then gangs are created one by one, with pauses of half a second to one and a
-half (by a fixed seed), so that they meet every moment of the schedule period. A gang's time begins when the request
-that creates its PodGroup is sent and ends when a watch that is not the scheduler's own tells its last pod with a
-node.
+``pumice run`` with default flags on a real API server. First nothing happens for a while: measured is the processor
+time of the scheduler's process by the clock. Then gangs are created one by one, with pauses of half a second to one
+and a half (by a fixed seed), so that they meet every moment of the schedule period. A gang's time begins when the
+request that creates its PodGroup is sent and ends when a watch that is not the scheduler's own shows its last pod with
+a node.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``python -m bench.kube_preempt``: gangs that have running pods evicted on a real API server, the scheduler killed.
 
 Nodes are full of a pod of low priority each, of one gang that keeps one of them. ``gangs`` gangs of ``size`` pods of
-high priority come; as soon as somebody was evicted the scheduler is killed (-9) and another takes its place. At the end
+high priority come; as soon as a pod was evicted the scheduler is killed (-9) and another takes its place. At the end
 every gang must be bound, none of its pods twice; exactly as many must have been evicted as there are pods of gangs, and
-nobody of them twice.
+none of them twice.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class World:
         return self.stack.enter_context(running(self.folder, self.server.kubeconfig(), *flags, quick_lease=True))
 
     async def kill_and_go_on(self) -> None:
-        """Kill the scheduler once somebody was evicted, and wait until another has bound everybody."""
+        """Kill the scheduler once a pod was evicted, and wait until another has bound all pods."""
         first = self.start()
         self.evicted_when_killed = await eventually(self._evicted, first.text)
         await first.ended(signal.SIGKILL)

@@ -3,9 +3,9 @@
 A real API server with a scheduler beside it, as users start it. Gangs are created at a steady pace, bound, and deleted
 once so many younger ones are there; each tenth is too large for any node, waits and is deleted as it is. Queues come
 and go, the weight of one changes, and the conf is rewritten, all at their own steps. Every few seconds the resident
-memory of the scheduler's process is read from ``/proc``; told is its slope over the rest of the run after a warm-up.
+memory of the scheduler's process is read from ``/proc``; its slope is measured over the run after a warm-up.
 
-The warm-up is counted in pods: what a scheduler remembers of events that it told is bounded in number, and fills first.
+The warm-up is counted in pods: what a scheduler remembers of events that it wrote is bounded in number and fills first.
 Each pod carries a ballast of its own in an annotation, so that a pod that is kept anywhere weighs more than the noise.
 """
 
@@ -148,7 +148,7 @@ class Churn:
 
 
 def write_conf(path: Path, number: int) -> None:
-    """Swapped whole: nobody reads half of it."""
+    """Replaced as a whole, so that no reader sees half of it."""
     made = path.with_suffix(".new")
     made.write_text(CONF.format(scorer=SCORERS[number % len(SCORERS)]))
     made.replace(path)

@@ -1,8 +1,8 @@
 """``python -m bench.kube_start``: what it costs a new scheduler to come to its first cycle on a real API server.
 
 A server is filled with pods in gangs of ten, and nodes. Then a process of its own reads a kubeconfig, follows every
-kind into the store, passes the barrier and runs one cycle. Told are the CPU seconds and the peak memory of that whole
-process, after its imports, at the barrier with a snapshot taken, and after the cycle.
+kind into the store, passes the barrier and runs one cycle. Measured are the CPU seconds and the peak memory of that
+whole process, after its imports, at the barrier with a snapshot taken, and after the cycle.
 """
 
 from __future__ import annotations

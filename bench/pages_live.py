@@ -76,7 +76,7 @@ async def delays(nodes: int) -> list[float]:
             made.append(time.monotonic())
             await asyncio.sleep(_APART_S)
         viewer.cancel()
-    # A pod gets a PodGroup of a random name, so jobs are told apart by when they are seen.
+    # A pod gets a PodGroup of a random name, so jobs are distinguished by when they are seen.
     return [shown - created for shown, created in zip(sorted(seen.values()), made, strict=True)]
 
 

@@ -43,7 +43,7 @@ def run(command: Sequence[str], holds: Mapping[str, object], seed: int, within: 
     takes more than ``within`` CPU seconds.
     """
     environment = os.environ | {"PYTHONHASHSEED": str(seed)}
-    with TemporaryFile() as out, TemporaryFile() as err:  # not pipes: nobody reads before the end
+    with TemporaryFile() as out, TemporaryFile() as err:  # not pipes, which are not read before the end
         began = time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=err)
         if within is not None:

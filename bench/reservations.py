@@ -38,7 +38,7 @@ _SIZES = (1, 8, 16, 32, 64, 128, 128, 256, 256, 512, 512, 1024, 2048, 4096)
 
 
 class Cluster:
-    """A cluster under one policy, with what it runs and has told."""
+    """A cluster under one policy, with what it runs and has reported."""
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self.policy, self.memo, self.dice, self.now = policy, Memo(), random.Random(seed), WAITED_S

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-#: Reads until its standard input ends, which is when nobody is left who holds the other end.
+#: Reads until its standard input ends, which is when no process holds the other end any more.
 _WATCH = 'read -r nothing; kill -KILL "$1"'
 
 

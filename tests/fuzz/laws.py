@@ -83,7 +83,7 @@ def _group_of(pod: Any) -> str:
 
 
 def _is_named(obj: Any) -> bool:
-    """What has no name, or is of a version that there is not, is nobody's object: no API server has such a thing."""
+    """An object without a name, or of a version that does not exist, is none: no API server has such a thing."""
     if _VERSIONS.get(str(_at(obj, "kind"))) not in (None, _at(obj, "apiVersion")):
         return False
     metadata = _at(obj, "metadata")

@@ -276,7 +276,7 @@ KEYS = (
 
 
 def hostile(dice: Random) -> Any:
-    """A value that somebody may send in the place of any other."""
+    """A value that a client may send in the place of any other."""
     kind = dice.randrange(16)
     if kind < 5:
         return dice.choice(NUMBERS)

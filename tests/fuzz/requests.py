@@ -1,4 +1,4 @@
-"""Requests to the embedded server: sound ones and what somebody makes of them, a few in a row on a fresh cluster."""
+"""Requests to the embedded server: valid ones and mutations of them, a few in a row on a fresh cluster."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ async def install_crd(client: Client, definition: dict[str, Any]) -> None:
 
 
 async def remove_crd(client: Client, name: str) -> None:
-    """Returns when it, and every object of it, is gone, and nobody serves its paths any more, which takes the server a
-    moment longer. It need not be there."""
+    """Return when it and its objects are gone and the server no longer serves its paths, which takes a moment longer.
+    It need not exist."""
     there = f"{_CRD_PATH}/{name}"
     plural, _, group = name.partition(".")
     served = [there]

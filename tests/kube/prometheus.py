@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback, which is told series with times of their own: nobody waits for a scrape."""
+"""A real Prometheus on loopback, which receives series with times of their own, so that no test waits for a scrape."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Prometheus:
         """Raises: RuntimeError."""
         config = self._folder / "prometheus.yml"
         config.write_text(_CONFIG)
-        for attempt in range(_START_TRIES):  # somebody may take a free port before it does
+        for attempt in range(_START_TRIES):  # another process may take a free port before it does
             address = f"127.0.0.1:{free_port()}"
             self.url = f"http://{address}"
             flags = (

@@ -19,7 +19,7 @@ FAST = RetryPolicy(first_s=0.02, unreachable_last_s=0.2, soon_s=0.0, last_s=0.2,
 
 
 class Mirror:
-    """What somebody who only hears the events believes."""
+    """What a client that only receives the events believes."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []

@@ -20,7 +20,7 @@ from tests.tied import tied
 
 _COMMAND = (sys.executable, "-c", "from pumice.cli.main import main; main()", "run")
 _QUICK_LEASE = {"lease-duration": "3s", "renew-deadline": "2s", "retry-period": "500ms"}
-#: For tests of one scheduler: nobody takes its Lease because a slow machine kept it from renewing.
+#: For tests of one scheduler: its Lease is not lost because a slow machine kept it from renewing.
 _LONG_LEASE = {"lease-duration": "600s", "renew-deadline": "400s", "retry-period": "500ms"}
 
 

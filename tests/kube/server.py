@@ -121,7 +121,7 @@ class ApiServer:
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write_keys()
-        for attempt in range(_START_TRIES):  # somebody may take a free port before we do
+        for attempt in range(_START_TRIES):  # another process may take a free port first
             self.port, self._etcd_port = free_port(), free_port()
             self._start_etcd()
             try:

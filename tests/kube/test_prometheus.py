@@ -74,7 +74,7 @@ async def test_how_busy_nodes_are(prometheus: Prometheus) -> None:
 
 
 async def test_what_queues_had(prometheus: Prometheus) -> None:
-    """Half of the GPUs all the time; a quarter of them half of the time; and one of which nobody has heard."""
+    """Half of the GPUs all the time; a quarter of them half of the time; and one without any series."""
     now = int(time.time())
     gpus = {"a": [4.0] * _MINUTES, "b": [0.0] * (_MINUTES // 2) + [2.0] * (_MINUTES // 2)}
     held = [Series("kai_queue_allocated_gpus", each, {"queue_name": name}, 60) for name, each in gpus.items()]

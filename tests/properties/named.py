@@ -45,7 +45,7 @@ def named(store: Store) -> Named:
 
 
 def _amount(tables: Tables, row: Any) -> dict[str, float]:
-    """By name. A column stays for good, so what nobody offers any more goes under the name of all such."""
+    """By name. A column stays for good, so resources that no node offers any more share one name."""
     found: dict[str, float] = {}
     for name, value in zip(tables.axis.names, row.tolist(), strict=True):
         if value:

@@ -294,7 +294,7 @@ def plain_policy(conf: str, action: str) -> Policy:
 
 
 def said(ran: Ran) -> tuple[object, ...]:
-    """What was decided, and what users and their pods are told."""
+    """What was decided, and what is reported to users and on pods."""
     outcome = ran.outcome
     return ran.decisions, ran.pipelined, outcome.groups, list(outcome.notices()), why_jobs_wait(outcome)
 
@@ -314,8 +314,8 @@ def test_evictions_are_those_of_the_plain_way(action: str, conf: str, objects: l
 @given(objects=crowded(), aware=st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_what_is_kept_changes_nothing(action: str, objects: list[Object], aware: bool) -> None:
-    """Cycle after cycle, with a memo and without, the same is decided and told; the second time nothing has changed,
-    the third time a pod has gone."""
+    """Cycle after cycle, with a memo and without, the same is decided and reported; the second time nothing has
+    changed, the third time a pod has gone."""
     arguments = "configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]" if aware else ""
     under = policy(CONF.replace("ACTION", action) + arguments)
     keeping, store = Memo(), cluster(*objects)
@@ -331,7 +331,7 @@ def test_what_is_kept_changes_nothing(action: str, objects: list[Object], aware:
 @given(objects=crowded(), action=st.sampled_from(["preempt", "reclaim"]))
 @settings(max_examples=80, deadline=None)
 def test_nobody_is_evicted_without_a_plan(objects: list[Object], action: str) -> None:
-    """Whoever evicts has promised the room to somebody; no gang that others took from falls below its minimum, where
+    """A plugin that evicts has promised the room to a job; no gang that others took from falls below its minimum, where
     plugins of one tier agree on victims."""
     ran = run(cluster(*objects), ONE_TIER.replace("ACTION", action))
     assert len(set(ran.evicted)) == len(ran.evicted)

@@ -53,7 +53,7 @@ POLICIES = {
     "preferred terms first": "{name: nodeorder}, {name: binpack}, {name: predicates}",
     "ties": "{name: predicates}, {name: coarse}, {name: nodeorder, arguments: {podtopologyspread.weight: 1}}",
     "reopening": "{name: predicates}, {name: picky}, {name: binpack}",
-    "nobody looks at where pods are": "{name: nodeorder}",
+    "no term looks at where pods are": "{name: nodeorder}",
 }
 
 KEYS = st.sampled_from([HOST, "zone", "rack"])

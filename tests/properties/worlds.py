@@ -1,4 +1,4 @@
-"""Random clusters: small enough to think about, mixed enough to hit what nobody thought of."""
+"""Random clusters: small enough to think about, mixed enough to find cases that were not thought of."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def fcfs(jobs: Sequence[Job], processors: int) -> list[float]:
 
 
 def greedy(jobs: Sequence[Job], processors: int, period: float) -> list[float]:
-    """Whoever fits, oldest first, by cycles at least a period apart: one cycle admits a job, the next starts it.
+    """Start every job that fits, oldest first, in cycles a period apart or more: one admits a job, the next starts it.
 
     All that is admitted fits; and in the cycle after its start, a job counts among what runs and among what is promised
     still, of which both together may be 1.2 times the machine. A cycle runs when a job has come or ended, or when the

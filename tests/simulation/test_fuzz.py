@@ -21,7 +21,7 @@ SEEDS = range(20)
 
 
 def test_no_world_breaks_a_law_and_in_most_there_is_something_to_break() -> None:
-    """Laws of what is bound and evicted hold in a world in which nobody is, whatever the scheduler does."""
+    """Laws of what is bound and evicted hold in a world without pods, whatever the scheduler does."""
     played = {seed: play(draw(seed, REGISTRY), REGISTRY) for seed in SEEDS}
     broken = {f"pumice fuzz --seeds {seed}": each.problem for seed, each in played.items() if each.problem}
     assert broken == {}

@@ -62,7 +62,7 @@ def test_in_the_order_of_volcano_it_does_not_and_the_law_says_so() -> None:
 
 
 def test_a_half_that_stays_one_although_there_is_room_breaks_the_law() -> None:
-    """Here since nobody allocates."""
+    """Unchanged, since the policy does not allocate."""
     with pytest.raises(LawBroken, match=r"S12: gang ns/early holds nodes and is not whole after 4 cycles"):
         three_cycles(crashed(4, later=False), BARE.replace("enqueue, allocate", "enqueue"))
     assert len(three_cycles(crashed(4, later=False), BARE)) == 4

@@ -1,4 +1,4 @@
-"""Whatever one tenant writes: it is told in words, costs a bounded amount of work, and the others are served."""
+"""Whatever one tenant writes is reported in words, costs a bounded amount of work, and the others are served."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ def test_every_point_is_on_it() -> None:
     assert not missing
 
 
-#: Points that nobody asks by name: some for want of the actions, as the page says; those of victims are asked by the
-#: search, which is told which of them.
+#: Points that no module asks by name: some for want of the actions, as the page says; those of victims are asked by the
+#: search, which gets them as an argument.
 ASKED_BY_NOBODY = {"cluster_order", "consolidate_victims", "preemptable", "reclaimable", "reserved_nodes", "target_job"}
 #: Points whose hooks are called one by one, not through the combinator, with the file that does.
 ONE_BY_ONE = {
@@ -31,7 +31,7 @@ ONE_BY_ONE = {
 }
 #: Who else may call hooks one by one, and not for an answer.
 AND_NOT_FOR_AN_ANSWER = {
-    "placing/batch.py",  # a trial booking is told to the plugins that are asked about nodes
+    "placing/batch.py",  # a trial booking is passed to the plugins that are asked about nodes
     "framework/cycle/statement.py",  # a rollback tells the plugins that it concerns the inverse
     "volcano/failures/trials.py",  # whether a hook has anything to say of a task
 }
@@ -58,7 +58,7 @@ def test_every_point_is_asked_through_its_combinator_or_kept_for_later() -> None
 
 
 def test_nobody_else_calls_hooks_one_by_one() -> None:
-    """Whoever calls hooks past their combinator writes a combinator a second time."""
+    """A module that calls hooks past their combinator has written a combinator a second time."""
     past = set()
     for path in repo.files(".py", under="src/pumice"):
         calls = [n.func for n in ast.walk(repo.tree(path)) if isinstance(n, ast.Call)]

@@ -89,6 +89,29 @@ def test_lines_name_things_and_sources(room: str) -> None:
     assert not found, repo.listed("name the thing that is meant, and a source that a reader can open", found)
 
 
+@pytest.mark.parametrize("folder", ["tests", "bench", "docs", "examples", "scripts"])
+def test_prose_beside_the_code_names_things(folder: str) -> None:
+    found = [
+        f"{repo.name(path)}:{line}: {text}"
+        for path in repo.files(".py", under=folder)
+        # This file has the forbidden words in its rules.
+        if path.name != Path(__file__).name
+        for line, text in prose(path)
+        if PEOPLE.search(text)
+    ]
+    assert not found, repo.listed("name the thing that is meant", found)
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of docstrings and comments in a module, by number."""
+    for first, text in docstrings(path):
+        yield from enumerate(text.splitlines(), first)
+    for number, line in enumerate(repo.text(path).splitlines(), 1):
+        _, mark, comment = line.partition("# ")
+        if mark:
+            yield number, comment
+
+
 def test_tests_use_words_with_one_meaning() -> None:
     found = [
         f"{repo.name(path)}:{number}: {line.strip()}"

@@ -34,7 +34,7 @@ _KINDS: dict[str, Callable[[Case, Registry], Differences]] = {
 
 
 def _nobody(done: int, total: int, result: CaseResult) -> None:
-    """Nobody watches."""
+    """An observer that does nothing."""
 
 
 def run_conformance(paths: Iterable[str | Path], progress: Progress = _nobody) -> Report:
@@ -126,6 +126,6 @@ def _run_table(file: str, path: Path) -> CaseResult:
 
 
 def _place(error: Exception) -> str:
-    """Where something was raised, for whoever looks for it."""
+    """Return where an error was raised, for the report."""
     frame = extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}:{frame.lineno}"

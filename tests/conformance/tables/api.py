@@ -35,7 +35,7 @@ _RESOURCE_FIELDS = {"MilliCPU", "Memory", "ScalarResources", "MaxTaskNum"}
 
 
 def resource(raw: Row) -> Resource:
-    """A recorded resource; an absent field is 0, no scalars are nil. Raises: ValueError for a field nobody knows."""
+    """A recorded resource; an absent field is 0, no scalars are nil. Raises: ValueError for an unknown field."""
     if unknown := raw.keys() - _RESOURCE_FIELDS:
         raise ValueError(f"a resource has no {sorted(unknown)}")
     scalars = raw.get("ScalarResources")

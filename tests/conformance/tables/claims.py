@@ -43,7 +43,7 @@ def _counted(ssn: Session, job: str) -> Mapping[str, float]:
     capacity = ssn.hooks.plugin("capacity")
     assert isinstance(capacity, Capacity)
     devices = capacity.devices
-    if devices is None:  # nobody claims any
+    if devices is None:  # no pod claims any
         return {}
     counts = devices.minimum(Job(ssn.tables, job_row(ssn.tables, job))).tolist()
     return {name: count for name, count in zip(_CLASSES, counts, strict=True) if count}

@@ -139,7 +139,7 @@ async def test_why_a_bind_was_refused_is_what_its_pod_says(
 async def test_a_binding_without_an_answer_is_looked_up(
     server: ApiServer, client: Client, proxy: FaultProxy, namespace: str, fault: Fault
 ) -> None:
-    """Applied, but nobody said so: the pod decides, nothing is written twice and nothing is given back."""
+    """The bind was applied and the answer was lost: the pod decides, nothing is written twice or given back."""
     await create(client, pod(namespace, "a"))
     proxy.on("POST", BINDING, fault)
     hasty = Client(bearer(proxy.url, server.token()), caps=Caps(request_s=3.0))

@@ -29,7 +29,7 @@ from tests.kube.scheduling import CLAIMED, FOLLOWED, Scheduling, gang_pod, pod_g
 from tests.kube.waiting import until_answered
 
 BINDING = r"/binding$"
-NODE = "claims-n1"  # pods of other tests may stay bound to theirs: nobody collects them here
+NODE = "claims-n1"  # pods of other tests may stay bound to theirs: no garbage collector runs here
 EVERYTHING = tuple(FOLLOWED) + tuple(CLAIMED)
 
 

@@ -212,7 +212,8 @@ async def test_why_pods_cannot_be_made_is_reported_on_their_job(client: Client, 
     quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
     await client.post(RESOURCE_QUOTAS.namespace_path(namespace), quota)
     status = {"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}}
-    await client.patch(RESOURCE_QUOTAS.path(f"{namespace}/none", "status"), status)  # nobody else is there to do it
+    # No other controller runs that would do it.
+    await client.patch(RESOURCE_QUOTAS.path(f"{namespace}/none", "status"), status)
 
     async def reports() -> list[str]:
         query = {"fieldSelector": "involvedObject.name=j,involvedObject.kind=Job,reason=FailedCreate"}
@@ -240,7 +241,7 @@ async def test_a_namespace_that_goes_is_no_line_an_object(
         groups = [POD_GROUPS.path(f"{namespace}/j{number}-{it.uid}") for number, it in enumerate(its)]
         for path in groups:
             await eventually(lambda path=path: client.get(path), "there is no PodGroup")
-        await client.delete(f"/api/v1/namespaces/{namespace}")  # nobody is there to clear it away: it stays so
+        await client.delete(f"/api/v1/namespaces/{namespace}")  # no garbage collector runs: it stays so
         caplog.clear()
         for path in groups:
             await client.patch(path, {"status": {"phase": "Inqueue"}})

@@ -57,7 +57,7 @@ async def jobs_in(client: Client, namespace: str, *pods: dict[str, Any]) -> None
 
 @pytest.mark.usefixtures("crds")
 async def test_the_gate_is_taken_off_what_the_queue_may_take_on(client: Client, namespace: str) -> None:
-    """Two of three fit the queue. A pod behind somebody else's gate as well is left alone, and asks for no room."""
+    """Two of three fit the queue. A pod that has another gate as well is left alone, and asks for no room."""
     pods = [gated(namespace, name) for name in "abc"] + [gated(namespace, "o", "example.com/other")]
     await jobs_in(client, namespace, *pods)
     async with scheduling(client, client, namespace, NODE, policy=CAPACITY) as at_work:

@@ -43,7 +43,7 @@ def shipped_rules() -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def limited(server: ApiServer, client: Client) -> AsyncIterator[Client]:
-    """A client of somebody who has the rights that a role of earlier gives, and no other."""
+    """A client with the rights that an earlier role gives, and no others."""
     rules = [rule for rule in shipped_rules() if not _OF_LATER_VERSIONS & set(rule["resources"])]
     await client.post(_ROLES, {"metadata": {"name": _NAME}, "rules": rules})
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": _NAME}

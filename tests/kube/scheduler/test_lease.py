@@ -54,7 +54,7 @@ def quick(client: Client, namespace: str, name: str) -> Election:
 
 
 def patient(client: Client, namespace: str, name: str) -> Election:
-    """Nobody takes a lease of this one that was not given back: not in the time of a test."""
+    """A lease of this one that was not released does not expire within a test."""
     return Election(client, namespace, "it", name, lease_s=600.0, renew_s=400.0, retry_s=0.2)
 
 

@@ -11,7 +11,7 @@ PODS, WARM_UP = 4_000, 1_000
 
 
 async def test_churn_loses_nothing_and_leaves_nothing_behind(assets_server: ApiServer, tmp_path: Path) -> None:
-    """A pod that is kept anywhere keeps its ballast. What it may leave behind is a line of what was told of it."""
+    """A pod that is kept anywhere keeps its ballast. It may leave one line of its events behind."""
     found = await soak(assets_server, tmp_path, pods=PODS, rate=200.0, warm_up=WARM_UP, every_s=0.0)
 
     assert found["pods_bound"] >= PODS

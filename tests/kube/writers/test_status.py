@@ -71,7 +71,7 @@ async def test_a_podgroup_without_status_subresource(
 async def test_a_status_is_written_once(
     through: Client, client: Client, proxy: FaultProxy, namespace: str, crds: None
 ) -> None:
-    """A cycle wants the same until a watch has told it; sessions and times do not make it another status."""
+    """A cycle wants the same status until a watch has reported it; sessions and times do not make it another one."""
     await client.post(POD_GROUPS.namespace_path(namespace), pod_group(namespace, "g", 3, "Pending"))
     key, codec = f"{namespace}/g", Codec(POD_GROUPS, Decoder())
     async with by_hand(through, client, namespace) as at_work:  # no watch: the echo comes when the test says so

@@ -83,7 +83,7 @@ def wrong_ways(world: World) -> list[str]:
 
 def wrong_of(world: World, job: str, way: Way) -> list[str]:
     """Return what is wrong with a way out: it must place the job, and half of its amounts must not, in a store that has
-    seen nothing else; so must the changes that a user is told to try."""
+    seen nothing else; so must the changes that a user is advised to try."""
     found = []
     halves = [replace(each, count=each.count // 2) for each in way.chosen]
     if not starts_in(world, job, draft_of(world, way.chosen)):

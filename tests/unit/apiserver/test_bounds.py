@@ -277,7 +277,7 @@ async def test_a_long_list_is_whole(client: Client, world: Cluster) -> None:
 
 
 async def test_the_lines_of_a_watch_come_in_bounded_batches(client: Client, world: Cluster) -> None:
-    """Twenty large objects and their changes: all of them are told, and never all at once."""
+    """Twenty large objects and their changes: all of them are sent, and never all at once."""
     for i in range(20):
         create(world, configmap(f"c{i:02}", data={"k": "v" * 100_000}))
     async with client.get(CONFIGMAPS, params={"watch": "1"}) as answer:

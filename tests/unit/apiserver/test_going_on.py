@@ -1,4 +1,4 @@
-"""Nothing stops for good: what one object does to nodes or garbage collection is told, and the others are served."""
+"""Nothing stops for good: a fault of one object in nodes or garbage collection is reported, and others are served."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ async def test_what_pumice_writes_comes_back(world: Cluster, api: Client) -> Non
 
 
 def test_worlds_are_equal() -> None:
-    """Two clusters that are told the same are the same: uids, names and times come from what they are given."""
+    """Two clusters that are given equal input are equal: uids, names and times follow from it."""
     first, second = cluster(), cluster()
     for world in (first, second):
         template = pod("")

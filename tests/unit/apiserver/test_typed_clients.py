@@ -45,7 +45,7 @@ def test_quantities_are_kept_as_a_real_server_writes_them(given: Any, kept: Any)
 
 @pytest.fixture
 async def api(client: Client) -> AsyncIterator[typed.ApiClient]:
-    """The client of somebody who programs against types."""
+    """A client with types for all objects."""
     configuration = typed.Configuration()
     configuration.host = str(client._base_url).rstrip("/")
     async with typed.ApiClient(configuration) as opened:
@@ -53,7 +53,7 @@ async def api(client: Client) -> AsyncIterator[typed.ApiClient]:
 
 
 async def test_nodes_and_pods_are_read_by_type(world: Cluster, api: typed.ApiClient) -> None:
-    """``cpu: 1`` without quotes made the whole list unreadable, and so did a node of which nobody told its machine."""
+    """``cpu: 1`` without quotes made the whole list unreadable, and so did a node without a machine ID."""
     create(world, node("n"))
     resources = {"requests": {"cpu": 1, "memory": "1.5Gi"}, "limits": {"cpu": "2000m"}}
     create(world, pod("p", containers=[{"name": "c", "image": "i:1", "resources": resources}], nodeName="n"))

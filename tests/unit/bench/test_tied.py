@@ -24,7 +24,7 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_a_process_ends_when_the_one_that_started_it_is_ended_by(number: signal.Signals) -> None:
-    """The pipe ends when nobody holds it: neither the parent nor its child."""
+    """The pipe ends when no process holds it: neither the parent nor its child."""
     with subprocess.Popen(
         [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:

@@ -54,7 +54,7 @@ def test_a_file_that_was_not_finished_was_never_there(tmp_path: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """Standard error that somebody looks at."""
+    """Standard error on a terminal."""
 
     def isatty(self) -> bool:
         return True

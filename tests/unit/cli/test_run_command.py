@@ -28,7 +28,7 @@ def loggers() -> Iterator[None]:
 
 @pytest.fixture
 def nowhere(tmp_path: Path) -> str:
-    """A flag with a kubeconfig that leads to a port where nobody listens."""
+    """A flag with a kubeconfig that leads to a port where no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

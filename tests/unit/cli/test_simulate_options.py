@@ -1,4 +1,4 @@
-"""What `pumice simulate` can be told: the schedule period, shaken arrivals, faults, a window, a table of jobs."""
+"""Options of `pumice simulate`: the schedule period, shaken arrivals, faults, a window, a table of jobs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def squares(offset: int) -> Callable[[int, Line], Any]:
             raise ValueError("thirteen")
         if task == 66:
             os._exit(7)
-        while task == 99:  # until it is told to stop
+        while task == 99:  # until it gets a signal to stop
             line.tell(0.9)
             time.thread_time()
         return task * task + offset

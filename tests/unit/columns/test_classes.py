@@ -1,4 +1,4 @@
-"""Task classes: which pods share one, what is worked out for it, and that it goes when nobody is of it any more."""
+"""Task classes: which pods share one, what is computed for it, and that it is removed with its last pod."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_equal_pods_of_all_jobs_share_a_class() -> None:
     assert len(used(tables)) == 2
 
 
-# -- classes that nobody is of go
+# -- classes without tasks are removed
 
 
 def own_request(number: int) -> Pod:

@@ -224,10 +224,10 @@ def test_a_table_that_grows_leaves_the_others_as_they_are() -> None:
     assert table.capacity == 2 * FIRST
 
 
-@pytest.mark.parametrize("holds", ["the value", "a fork of it", "an older value", "nobody"])
+@pytest.mark.parametrize("holds", ["the value", "a fork of it", "an older value", "no reader"])
 @pytest.mark.parametrize("how", ["write", "grow", "writer"])
 def test_memory_is_copied_only_where_somebody_reads_it(holds: str, how: str) -> None:
-    """What is held stays as it was, column by column, stamps included; what nobody holds is written in place."""
+    """What is held stays as it was, column by column, stamps included; what no reader holds is written in place."""
     versions = Versions()
     table = Boats(versions, {"cargo": (2,)})
     table.new_rows(FIRST, berth=list(range(FIRST)), names="boat", cargo=3)
@@ -235,7 +235,7 @@ def test_memory_is_copied_only_where_somebody_reads_it(holds: str, how: str) -> 
         "the value": table.freeze,
         "a fork of it": lambda: table.freeze().fork(),
         "an older value": lambda: (table.freeze(), table.write(1, afloat=False), table.freeze())[0],
-        "nobody": lambda: table.freeze() and None,
+        "no reader": lambda: table.freeze() and None,
     }[holds]()
     then = None if held is None else {name: getattr(held, name).tolist() for name in Boats.FIELDS}
     stamps = None if held is None else held.stamps.tolist()

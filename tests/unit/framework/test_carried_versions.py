@@ -53,7 +53,7 @@ def test_a_row_does_not_have_the_stamp_of_before_when_a_plugin_says_otherwise_of
 
 
 def test_what_a_cycle_put_aside_and_the_next_does_not_find_is_not_taken_for_there() -> None:
-    """What is promised in a cycle, and bound by nobody, is gone in the next: that is known as what was before."""
+    """What is promised in a cycle and not bound is gone in the next, in which versions are as they were before."""
     memo, on = Memo(), snapshot()
     first = begun(memo, on)
     fresh = int(first.tables.jobs.stamps[0])

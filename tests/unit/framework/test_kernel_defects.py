@@ -4,11 +4,11 @@
  2. What a rollback took back, a plugin's plain flag still took for news.
  3. A snapshot changed after it was taken; a second cycle on it spent the memory of the first.
  4. A question that was asked a thousand times in trials left a thousand answers behind.
- 5. A hook of the wrong type was nobody's error.
+ 5. A hook of the wrong type was not reported.
  6. Pods that came and went left their classes for ever.
  7. A question had one answer at a time, so two that took turns were answered anew each time.
  8. A plugin that failed ended the cycle.
- 9. One plugin that looks at single jobs, or at single nodes, made everybody's jobs slow.
+ 9. One plugin that looks at single jobs, or at single nodes, made all jobs slow.
 10. Admission by a plugin that takes a Job cost the square of the jobs that wait.
 
 Each is impossible by construction now; what makes it so is tested beside its module.

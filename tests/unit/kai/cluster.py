@@ -112,7 +112,7 @@ def store(*objects: Object | Iterable[Object]) -> Store:
 def policy(
     actions: Iterable[str] = ALL, plugins: Iterable[str | Mapping[str, Any]] = PLUGINS, **settings: Any
 ) -> Policy:
-    """``settings``: arguments of actions by name; consolidation may move whom it wants unless they say otherwise."""
+    """``settings``: arguments of actions by name; consolidation may move any job unless they say otherwise."""
     sections = settings.pop("sections", {})
     settings = {"consolidation": {"maxConsolidationPreemptees": -1}} | settings
     return read_policy(

@@ -112,7 +112,7 @@ def test_what_was_freed_for_a_job_is_its_own_before_others_are_tried(first: bool
 
 @pytest.mark.parametrize(("room", "where"), [(2, "b"), (1, "a")], ids=["it is free", "somebody has taken it"])
 def test_a_task_goes_where_it_was_promised_a_place(room: int, where: str) -> None:
-    """Whoever gave way to it was promised another: without, they would take each other's."""
+    """Its victims are nominated to other nodes: without that, they would take each other's."""
     waiting = job("late", "q", [""], gpus=2, pod={"nominated_node": "b"})
     ran = cycle(store(node("a", 2), node("b", room), queue("q"), waiting), ALLOCATE)
     assert ran.binds == {"late-0": where}

@@ -1,4 +1,4 @@
-"""Claims of GPUs in KAI's language: whose they may be, that they count for queues, and whom they keep away."""
+"""Claims of GPUs in KAI's language: which pods may use them, that queues are charged, and which pods they exclude."""
 
 from __future__ import annotations
 

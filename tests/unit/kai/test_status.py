@@ -1,4 +1,4 @@
-"""The end of a session under KAI's language: conditions of gangs, times, what queues hold, and who is told."""
+"""The end of a session under KAI's language: conditions of gangs, times, what queues hold, and where it is reported."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_a_status_that_was_not_written_is_handed_out_again() -> None:
     found, memo = store(node("n", 1), queue("q"), job("j", "q", [""], gpus=2)), Memo()
     carry_out(found, memo)
     found.apply(Seen(queue("q", limit=1.0)))
-    for _ in range(2):  # nobody writes it
+    for _ in range(2):  # no controller writes it
         outcome = run_cycle(found.snapshot(), policy(), NOW, Planner(), memo=memo)
         (update,) = outcome.groups
         assert [reason for reason, _ in update.status.scheduling[0].reasons] == ["OverLimit"]

@@ -1,4 +1,4 @@
-"""A client that nobody may use: for what is decided without asking a server."""
+"""A client that must not be used: for what is decided without asking a server."""
 
 from __future__ import annotations
 

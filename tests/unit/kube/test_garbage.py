@@ -1,4 +1,4 @@
-"""A server may send anything: each answer that is none is told as such, and nothing of it is a fault of ours."""
+"""A server may send anything: each malformed answer is reported as such, and none raises an internal error."""
 
 from __future__ import annotations
 

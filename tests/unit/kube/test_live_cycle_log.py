@@ -35,7 +35,7 @@ def too_big() -> Store:
 
 
 def leaving() -> Store:
-    """A node that somebody leaves."""
+    """A node that a pod leaves."""
     return cluster(node("n", cpu=2), pod("old", cpu=2, on="n", deletion=1.0), podgroup("a", 1), pods("a", 1))
 
 

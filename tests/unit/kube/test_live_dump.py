@@ -348,7 +348,7 @@ def test_a_dump_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_dump_is_written_into_no_folder_that_is_there(tmp_path: Path) -> None:
-    """In a folder that all may write to, somebody may have thought of the name first."""
+    """In a folder that all may write to, another user may have taken the name first."""
     store, conf = demo_store()
     place = write_dump(store, conf, tmp_path / "dumps", NOW)
     trap, target = place.with_name(f"{place.name}-2"), tmp_path / "target"

@@ -1,4 +1,4 @@
-"""The pages of a scheduler that runs: they are answered whoever else is connected."""
+"""The pages of a scheduler that runs: they are answered however many others are connected."""
 
 from __future__ import annotations
 

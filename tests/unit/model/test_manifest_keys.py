@@ -1,4 +1,4 @@
-"""Keys that nothing reads are named: those of the definitions are all there, and all others are told."""
+"""Keys that nothing reads are named: those of the definitions are all known, and all others are reported."""
 
 from __future__ import annotations
 

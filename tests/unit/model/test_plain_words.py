@@ -1,4 +1,4 @@
-"""What somebody wrote is told in words that need no Python."""
+"""Input is described in words that need no Python."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Fullest:
 
 
 class OneEach(FilterInTurn):
-    """One task a node; follows as many tasks as it is told to."""
+    """One task a node; follows a given number of tasks."""
 
     def __init__(self, nodes: int, count: int) -> None:
         self.count, self.free = count, np.ones(nodes, dtype=bool)

@@ -1,4 +1,4 @@
-"""Pods that no session sees are told why they wait: their PodGroup, or its queue, does not exist."""
+"""Pods that no session sees say why they wait: their PodGroup, or its queue, does not exist."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_utilisation_counts_time(tmp_path: Path) -> None:
     cpu = next(use for use in summary_of(inputs(tmp_path, TWO_QUEUES)).utilisation if use.resource == "cpu")
     assert (cpu.capacity, cpu.unit, cpu.peak) == (8.0, "cores", 1.0)
     assert cpu.mean == pytest.approx((8 * 100 + 4 * 40) / (8 * 142))
-    assert cpu.loaded == pytest.approx((8 * 79 + 4 * 40) / (8 * 120))  # from second 22 on somebody has waited long
+    assert cpu.loaded == pytest.approx((8 * 79 + 4 * 40) / (8 * 120))  # from second 22 on a job has waited long
 
 
 def test_nobody_waited(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A cycle to save, and files that somebody made on purpose: sealed, and wrong."""
+"""A cycle to save, and forged files: sealed, and wrong."""
 
 from __future__ import annotations
 

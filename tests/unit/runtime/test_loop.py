@@ -37,16 +37,16 @@ class Vanishing:
         return {}
 
     def write_group(self, update: PodGroupUpdate) -> None:
-        """Nobody reads it."""
+        """Do nothing."""
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
-        """Nobody reads it."""
+        """Do nothing."""
 
     def take_off_gate(self, removal: GateRemoval) -> None:
-        """Nobody reads it."""
+        """Do nothing."""
 
     def notice(self, notice: PodNotice) -> None:
-        """Nobody reads it."""
+        """Do nothing."""
 
 
 def test_a_job_that_goes_during_a_cycle_is_still_in_its_outcome() -> None:

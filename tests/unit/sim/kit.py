@@ -76,7 +76,7 @@ class FirstFit:
 
     The first that does not fit ends it. A job without pods is admitted.
 
-    It looks at the truth, so nothing that is told late can confuse it.
+    It looks at the cluster itself, so events that arrive late cannot confuse it.
     """
 
     def __init__(self, cluster: SimCluster) -> None:

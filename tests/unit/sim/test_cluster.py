@@ -1,4 +1,4 @@
-"""The cluster port: what is accepted, what is refused, what is told."""
+"""The cluster port: what is accepted, what is refused, and which events follow."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_scheduler_that_starts_anew_gets_everything_once_and_nothing_late() ->
     events = made.drain()
     assert sorted(each.name for kind in (Pod, Node) for each in seen(events, kind)) == ["a", "n0", "n1"]
     assert [p.node_name for p in seen(events, Pod)] == ["n0"]
-    made.engine.advance(100)  # what was held back is not told after all
+    made.engine.advance(100)  # what was held back is not delivered after all
     assert [p.phase for p in seen(made.drain(), Pod)] == ["Running"]
 
 

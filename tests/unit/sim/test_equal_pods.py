@@ -105,7 +105,7 @@ def test_one_refused_decision_costs_the_others_nothing() -> None:
 
 
 def test_pods_that_come_on_nodes_start_in_the_order_of_the_log() -> None:
-    """With the second the gang is whole: it is told between the first two and the third."""
+    """With the second the gang is whole: its event comes between the first two and the third."""
     marks = {"scheduling.k8s.io/group-name": "g"}
     placed = [pod(name, node_name="n0", phase="Running", annotations=marks) for name in "abc"]
     cluster, controller = world(node("n0"))

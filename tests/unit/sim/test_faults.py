@@ -1,4 +1,4 @@
-"""Faults come from the seed alone, stop when told, and the jobs survive them."""
+"""Faults follow from the seed alone, stop on command, and the jobs survive them."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_a_node_is_open_again_when_the_pod_has_gone_ended_or_is_read() -> None:
 
 
 def test_an_unreadable_group_is_neither_admitted_nor_placed_nor_evicted_nor_rewritten() -> None:
-    """Whatever its fields were, and whoever wants its room: what it is cannot be told."""
+    """Whatever its fields were, and whichever job wants its room: what it is cannot be known."""
     strange = replace(podgroup("g", minimum=OUT_OF_REACH), unparsable=WRONG)
     waits, runs = pod("p", "g", cpu=1), replace(pod("r", "g", cpu=1, on="n1"), phase="Running")
     answer = schedule_once([node("n1"), queue(), strange, waits, runs], policy(BARE), 1_000.0)
@@ -108,7 +108,7 @@ def test_what_a_group_is_counts_again_when_it_can_be_read() -> None:
 
 
 def test_queues_below_an_unreadable_one_are_closed_with_it() -> None:
-    """Its limit is theirs too, and nobody knows it."""
+    """Its limit is theirs too, and is unknown."""
     strange = replace(queue("top"), unparsable=WRONG, state="Closed", reclaimable=False)
     below = [replace(queue("mid"), parent="top"), replace(queue("leaf"), parent="mid"), queue("other")]
     tables = cluster(strange, *below).snapshot().tables

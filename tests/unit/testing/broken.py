@@ -57,7 +57,7 @@ def other_queues(ssn: Session, queue: Queue) -> bool:
 @plugin("other-jobs")
 @points.job_valid
 def other_jobs(ssn: Session, job: Job) -> Invalid | None:
-    """While one with a higher priority is there, nobody else is valid."""
+    """While a job with a higher priority exists, no other one is valid."""
     jobs = ssn.tables.jobs
     return Invalid("Later", "others first") if job.priority < jobs.priority[jobs.live].max() else None
 
@@ -110,7 +110,7 @@ class PlainWeight:
 @plugin("scaled")
 @points.node_order
 def scaled(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
-    """Scaled over whoever is asked about with it."""
+    """Scaled over all that are asked about together."""
     return nodes.allocatable[:, CPU] / nodes.allocatable[:, CPU].max()
 
 
@@ -254,7 +254,7 @@ def odd_tasks(ssn: Session, queue: Queue, tasks: TaskRows) -> int:
 @plugin("sleepy")
 @points.job_enqueueable(reads=(ROWS, NOW))
 def sleepy(ssn: Session, job: Job) -> Vote:
-    """Nobody before a certain moment, and no word of when that is."""
+    """No job before a certain moment, without a declaration of when that is."""
     return Vote.PERMIT if ssn.now > 1050.0 else Vote.REJECT
 
 
@@ -399,7 +399,7 @@ class CannotOpen:
 
 @plugin("fragile-told")
 class FragileTold:
-    """Is told of pods without a job, and does not expect it."""
+    """Receives pods without a job, and does not expect them."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.taken = ssn, dict.fromkeys(ssn.tables.queues.names[:1], 0)

@@ -1,4 +1,4 @@
-"""What an extender is told of tasks, nodes, jobs and queues: names and units of Volcano's own structures."""
+"""What an extender receives of tasks, nodes, jobs and queues: names and units of Volcano's own structures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GI = 2.0**30
 
 
 def opened() -> tuple[Session, dict[str, int]]:
-    """A job with one pod on a node, one that waits, and a pod of nobody's."""
+    """A job with one pod on a node, one that waits, and a pod without a job."""
     members = pod("w", "g", "500m", "1Gi", 2, role="worker", priority=5), pod("r", "g", 1, "2Gi", on="n")
     group = podgroup("g", 2, "team", phase="Inqueue", annotations={"why": "so"})
     store = cluster(node("n", 4, "8Gi", 4), queue("team", 3), group, members, pod("alone", "", 0, 0))

@@ -1,4 +1,4 @@
-"""The server of pages: what it answers, whom, and how it tells of a newer cycle."""
+"""The server of pages: what it answers, to which clients, and how it announces a newer cycle."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Place(Struct, frozen=True):
 
 class Seen:
     """``places`` by task. ``binds``, ``evictions``: decisions. ``pipelines``: tasks that wait for a node they were
-    promised. ``groups``: with whom bound tasks share their devices. ``given``: what claims were given, by name.
+    promised. ``groups``: the tasks that share devices with each bound task. ``given``: what claims were given, by name.
     ``zones``: numbers of the NUMA zones that bound tasks are expected to get."""
 
     def __init__(self, outcome: Outcome, recorder: Recorder) -> None:

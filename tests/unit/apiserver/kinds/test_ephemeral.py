@@ -57,7 +57,7 @@ def test_what_cannot_be_added(world: Cluster, given: dict[str, Any], why: str) -
 
 
 def test_two_without_a_name_are_no_fault_of_the_server(world: Cluster) -> None:
-    """Found by ``make fuzz-input``: they were told to be twice, by a name that they have not."""
+    """Found by ``make fuzz-input``: they were reported as duplicates, by a name that they do not have."""
     create(world, pod("p"))
     with pytest.raises(Refusal, match="name: Required value"):
         add(world, {"image": "i:1"}, {"image": "i:1"})

@@ -33,7 +33,7 @@ def two_queues(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
-    """A policy that places in the cycle in which a job comes: nobody is admitted first."""
+    """A policy that places in the cycle in which a job comes: it has no admission before that."""
     file = tmp_path / "other.conf"
     file.write_text(ENQUEUE_NOT)
     return file
@@ -94,7 +94,7 @@ def test_the_table(two_queues: Path, other: Path) -> None:
     assert "universes  3, seeds 0 to 2, arrivals moved by up to 1 min\n" in out
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
     for label in ("wait, mean", "slowdown, mean", "CPU use", "fairness", "pods evicted"):
-        assert (label in rows) == (label != "pods evicted"), label  # nobody evicts here: no row
+        assert (label in rows) == (label != "pods evicted"), label  # neither policy evicts: no row
     assert "not known in every run" in rows["wait, 90 %"] and " to " in rows["wait, mean"]
 
 
@@ -140,7 +140,7 @@ def test_what_could_not_be_used_is_in_the_json_and_ends_with_1(two_queues: Path,
 
 @pytest.mark.slow
 def test_ctrl_c_gives_what_both_have_finished(tmp_path: Path) -> None:
-    """The signal goes to the whole group, as from a terminal; nobody of it is left."""
+    """The signal goes to the whole group, as from a terminal; no process of it is left."""
     file = tmp_path / "all.yaml"
     jobs = [job(f"job-{i}", at=10 * i, seconds=25) for i in range(50)]
     file.write_text("\n".join([node("n1"), queue("a"), *jobs]))

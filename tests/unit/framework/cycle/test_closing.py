@@ -1,4 +1,4 @@
-"""The end of a session: what plugins say then, and that one which fails costs nobody the cycle."""
+"""The end of a session: what plugins report then, and that the cycle survives a plugin that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cycle hands back can be read when the session is gone, and nobody changes it."""
+"""The outcome of a cycle can be read when the session is gone, and does not change."""
 
 from __future__ import annotations
 

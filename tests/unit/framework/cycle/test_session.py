@@ -32,13 +32,13 @@ WAITS = {
 @plugin("its-own-mind", keeps="python")
 @points.queue_order
 def its_own_mind(ssn: Session, left: Queue, right: Queue) -> int:
-    """Keeps what it likes, so nobody knows what it moves."""
+    """Keeps Python state, so that what moves with it is unknown."""
     return 0
 
 
 @plugin("writing")
 class Writing:
-    """Writes when it is told that the session ends."""
+    """Writes when the session ends."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn

@@ -1,4 +1,4 @@
-"""Statements: what an operation does at once, what the planner is told at commit, and what an undo leaves.
+"""Statements: what an operation does at once, what the planner gets at commit, and what an undo leaves.
 
 (For any sequence of operations: tests/properties/test_rollback.py and test_commit.py. What rides along with a bind:
 test_bind_context.py.)
@@ -77,7 +77,7 @@ def cpus(ssn: Session, at: int) -> dict[str, float]:
 
 
 def undone(ssn: Session, stmt: Statement) -> list[str]:
-    """What was taken back, in that order, as ``Status task node``; ``*`` where somebody was evicted for it."""
+    """What was taken back, in that order, as ``Status task node``; ``*`` where a task was evicted for it."""
     names, pods = ssn.tables.nodes.facts.names, ssn.tables.tasks.pods
     return [
         f"{AFTER[op.kind].label} {pods[task].name} {names[at]}{'*' * op.evicted}"

@@ -161,7 +161,7 @@ def test_agree(answers: Answers, wanted: str, asked: list[int]) -> None:
     ],
 )
 def test_nodes_are_asked_about_together_as_each_would_be_alone(by_node: Any, alone: Any) -> None:
-    """Over two tiers of up to three hooks, which abstain, name nobody on a node, or have nothing in common there."""
+    """Over two tiers of up to three hooks, which abstain, name no task of a node, or have nothing in common there."""
     tables = session(cluster()).tables
     for seed in range(300):
         dice = np.random.default_rng(seed)
@@ -434,7 +434,7 @@ def test_the_question_is_handed_on_as_it_is(combinator: Callable[..., Any]) -> N
     assert seen == [("left", "right")]
 
 
-# -- answers that nobody can use
+# -- answers that cannot be used
 
 NAN, INF = float("nan"), float("inf")
 NOBODY_IN_TWO, ALL_OF_THREE = np.zeros(2, dtype=bool), np.ones(3, dtype=bool)

@@ -193,7 +193,7 @@ def test_points_differ_by_identity_and_not_by_content() -> None:
 
 # -- types
 
-#: A module of hooks. Those that are wrong say so; whoever checks types must say the same of them, and of no other.
+#: A module of hooks. Those that are wrong say so; a type checker must report these and no others.
 HOOKS = """
 from __future__ import annotations
 

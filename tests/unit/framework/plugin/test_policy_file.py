@@ -291,7 +291,7 @@ def test_whether_a_policy_does_anything_where_nothing_waits(actions: str, plugin
 
 
 def test_which_plugins_are_heard_where_nothing_waits() -> None:
-    """Those that are told of the end, or wake the scheduler; what others publish is found out when somebody asks."""
+    """Plugins with a hook for the end, or that wake the scheduler; what others publish is computed when it is read."""
     names = ["ready", "closing", "publishing", "waking"]
     conf = {"actions": "of-waiting", "tiers": [{"plugins": [{"name": name} for name in names]}]}
     policy = read_policy(conf, IDLE)

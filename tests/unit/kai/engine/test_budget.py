@@ -1,4 +1,4 @@
-"""What is tried for one job is bounded, whatever it asks for, and what was not tried to the end is not told as a
+"""What is tried for one job is bounded, whatever it asks for, and what was not tried to the end is not reported as a
 proof."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def queued(*objects: Object) -> list[Object]:
 
 
 def reports(ran: Ran) -> str:
-    """What the first pod that waits is told."""
+    """The message on the first pod that waits."""
     assert not ran.decisions
     return next(iter(ran.outcome.notices())).message
 

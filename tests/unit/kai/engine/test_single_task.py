@@ -26,7 +26,7 @@ def result(ran: Ran) -> tuple[Any, ...]:
 def searched_for(
     monkeypatch: pytest.MonkeyPatch, found: Store, under: Policy | None = None, refuses: Iterable[str] = ()
 ) -> Ran:
-    """A cycle in which nobody follows, and the only node with room is weighed like any other."""
+    """A cycle in which no solution is repeated, and the only node with room is weighed like any other."""
     with monkeypatch.context() as patch:
         patch.setattr(Following, "_is_led", lambda self, part: False)
         patch.setattr(BestNodes, "_sole", lambda self, cls, within: -1)

@@ -1,4 +1,4 @@
-"""How long a reflector waits: short where a server has just come up, long where somebody has to do something."""
+"""How long a reflector waits: short where a server has just come up, long where an operator has to act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices that pods share: reserved once a group, told to the pods, given back; and reservations that vanish."""
+"""Devices that pods share: reserved once a group, written on the pods, given back; and reservations that vanish."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class World:
             self.held.heard(each)
 
     async def prepared(self, *binds: Bind) -> None:
-        """Until they are, the device's index being told as soon as it is asked for."""
+        """Until they are; the index of the device is answered as soon as it is asked for."""
         tasks = [asyncio.create_task(self.held.prepare(each)) for each in binds]
         while not all(task.done() for task in tasks):
             await asyncio.sleep(0)

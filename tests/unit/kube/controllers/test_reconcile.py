@@ -1,4 +1,4 @@
-"""The loop of all controllers: what fails is said once until it goes on, and nobody looks without what a look needs."""
+"""The loop of all controllers: a failure is reported once, and nothing is reconciled before its kinds are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that cannot be read: each is told once, again when it changes, and none makes the others mute."""
+"""Objects that cannot be read: each is reported once, again when it changes, and none hides the others."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class At:
 
 
 async def until(check: Callable[[], Any]) -> None:
-    """Wait for a condition, which may ask somebody."""
+    """Wait for a condition, which may be asynchronous."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         found = check()
@@ -530,7 +530,7 @@ async def test_pages(fault: Fault) -> None:
 
 
 async def test_a_scheduler_whose_cycles_all_fail_is_not_well(fault: Fault) -> None:
-    """As under a conf that breaks each of them: after a while it says so, and whoever watches it starts it anew."""
+    """As under a conf that breaks each of them: after a while it says so, and its supervisor restarts it."""
 
     def stumble() -> None:
         raise ValueError("a fault")

@@ -1,4 +1,4 @@
-"""What holds is told again, and who waits for a queue that is not there."""
+"""What still holds is reported again, and so are jobs that wait for a queue that does not exist."""
 
 from __future__ import annotations
 

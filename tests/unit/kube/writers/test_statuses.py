@@ -1,4 +1,4 @@
-"""Differences of statuses: what is written, what is not, and what users are told."""
+"""Differences of statuses: what is written, what is not, and what users see."""
 
 from __future__ import annotations
 

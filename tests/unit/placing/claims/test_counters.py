@@ -1,4 +1,4 @@
-"""Devices that consume counters of their pool together: what is given at once, and to whom it is not."""
+"""Devices that consume counters of their pool together: what is allocated at once, and which pods get none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plugins share of claims: nothing where nobody claims, and one and the same for all."""
+"""What plugins share of claims: nothing where no pod has claims, and one object for all plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host ports: which clash on a node, and with whom a pod is compared."""
+"""Host ports: which clash on a node, and with which pods a pod is compared."""
 
 from __future__ import annotations
 

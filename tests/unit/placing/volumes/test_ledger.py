@@ -1,4 +1,4 @@
-"""Who is given which volume: the smallest that is enough, to nobody twice, taken back by a rollback."""
+"""Which pod gets which volume: the smallest that is enough, each one once, taken back by a rollback."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class World:
             self.change("Pod", name, {"status": status})
 
     def evict(self, name: str) -> None:
-        """Somebody else deletes a pod, and it is gone at once."""
+        """Another client deletes a pod, and it is gone at once."""
         found = lost(self.objects.pop(("Pod", name)), self.now)
         self.requests += (found,) if found else ()
 

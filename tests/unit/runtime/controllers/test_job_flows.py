@@ -134,7 +134,7 @@ def test_nothing_more_is_made_once_one_has_failed() -> None:
     world.become("Failed", "a")
     world.become("Completed", "b")
     assert (world.made, world.phase) == (["a", "b"], "Failed")
-    world.become("Completed", "a")  # somebody had it run again
+    world.become("Completed", "a")  # a user restarted it
     assert (world.made, world.phase) == (["a", "b", "c"], "Running")
 
 

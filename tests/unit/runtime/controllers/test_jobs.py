@@ -357,7 +357,7 @@ def test_a_task_waits_for_others(iteration: str, running: list[str], made: bool)
     [pytest.param(["j-a-0"], False, id="some"), pytest.param(["j-a-0", "j-a-1"], True, id="all")],
 )
 def test_a_task_waits_for_all_of_one_that_names_no_minimum(running: list[str], made: bool) -> None:
-    """Volcano's webhook writes the number of replicas into it; without the webhook nobody was waited for."""
+    """Volcano's webhook writes the number of replicas into it; without the webhook no pod was waited for."""
     world = World(task("a", 2), task("b", 1, dependsOn={"name": ["a"]}), minAvailable=2)
     world.admit()
     world.become("Running", *running)
@@ -395,7 +395,7 @@ def test_a_job_that_names_a_queue_is_in_that() -> None:
     assert world.group is not None and world.group["spec"]["queue"] == "own"
 
 
-# -- what users are told
+# -- what users see
 
 
 def reports(world: World, reason: str) -> list[tuple[str, str]]:

@@ -141,7 +141,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest
         read_cycle(tmp_path / "c")
 
 
-# -- files that somebody made up
+# -- forged files
 
 
 class Malice:
@@ -301,7 +301,7 @@ def fresh_layout() -> Iterator[None]:
 def test_other_columns_are_another_version(
     fields: dict[str, Field], fresh_layout: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody has to think of raising a number."""
+    """No number has to be raised by hand."""
     monkeypatch.setattr(TaskTable, "FIELDS", {**TaskTable.FIELDS, **fields})
     assert "with other columns than" in refused(CONTENT)
 

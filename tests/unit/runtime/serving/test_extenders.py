@@ -1,4 +1,4 @@
-"""Questions over HTTP on loopback: an answer, and answers that nobody should send; each costs bounded time."""
+"""Questions over HTTP on loopback: a valid answer, and invalid ones; each costs bounded time."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LOG = logging.getLogger("pumice.test")
 
 
 class Work:
-    """Fails as often as it is told to, then runs."""
+    """Fails a given number of times, then runs."""
 
     def __init__(self, *ends: Exception | None) -> None:
         self.ends = list(ends)

@@ -1,4 +1,4 @@
-"""Plugins that fail, as whoever runs them sees it: the log, the count, and what ``pumice schedule`` says."""
+"""Plugins that fail, as an operator sees it: the log, the count, and what ``pumice schedule`` says."""
 
 from __future__ import annotations
 

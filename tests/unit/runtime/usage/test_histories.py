@@ -1,4 +1,4 @@
-"""What queues had of the cluster: whom a policy has asked for it, the question, and what it changes."""
+"""What queues had of the cluster: the source that a policy names, the query, and what it changes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECTION = {"clientType": "prometheus", "connectionString": "http://prometheus:90
 
 
 class Answers:
-    """Queue a had half of all GPUs, b a quarter; nobody has any cores, and nobody knows how much memory there is."""
+    """Queue a had half of all GPUs, b a quarter; neither has any cores, and how much memory there is is unknown."""
 
     def __init__(self) -> None:
         self.queries: list[str] = []
@@ -73,7 +73,7 @@ def test_a_window_by_cron_begins_when_it_was_last_due(cron: str, span: float) ->
 
 
 async def test_the_address_may_be_in_the_environment() -> None:
-    """What it holds may be a secret: it is not told."""
+    """What it holds may be a secret: it is not shown."""
     section = {"clientType": "prometheus", "connectionStringEnvVar": "USAGE_DB"}
     given = HistorySettings.read(section, {"USAGE_DB": "http://db:9090"})
     assert (given.source.address, given.trouble) == ("http://db:9090", "")

@@ -1,4 +1,4 @@
-"""Sources of usage, asked over HTTP on loopback: each protocol, and answers that nobody should send."""
+"""Sources of usage, asked over HTTP on loopback: each protocol, and invalid answers."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_metrics_of_the_api_server() -> None:
         assert await measured(replace(settings, type="prometheus_adaptor")) == {"a": (25.0, 50.0)}
 
 
-# -- answers that nobody should send
+# -- invalid answers
 
 
 def body_of(content: bytes, status: int = 200, **headers: str) -> Handler:
@@ -161,7 +161,7 @@ async def test_numbers_that_cannot_be_leave_a_node_out() -> None:
 
 
 class World:
-    """Nodes that are there, a clock, and what was told."""
+    """The nodes, a clock, and what was reported."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = [*NODES]

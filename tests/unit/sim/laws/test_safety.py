@@ -99,7 +99,7 @@ def test_s1_queue_limits(watched: bool) -> None:
             laws.after_cycle()
     else:
         laws.after_cycle()
-    laws.after_cycle()  # a limit that was lowered later is nobody's fault: only queues of new binds are looked at
+    laws.after_cycle()  # a limit that was lowered later is no violation: only queues of new binds are looked at
 
 
 def test_s2_a_part_of_a_gang() -> None:
@@ -226,7 +226,7 @@ def test_s4_a_pod_the_scheduler_forgot() -> None:
     known: set[str] = set()
     laws = Laws(cluster, controller, known=lambda: known)
     cluster.put(pod("a"))
-    laws.after_cycle()  # not told yet
+    laws.after_cycle()  # not delivered yet
     cluster.drain()
     with pytest.raises(LawBroken, match="S4: the scheduler has lost 1 pods: ns/a"):
         laws.after_cycle()

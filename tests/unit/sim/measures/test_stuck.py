@@ -20,7 +20,7 @@ from pumice.sim.world import Ending
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.unit.report.kit import inputs, job, node, queue, summary_of
 
-#: A pod of five cores on nodes of four is admitted, and its promise leaves too little for anybody else.
+#: A pod of five cores on nodes of four is admitted, and its promise leaves too little for any other.
 BLOCKED = (node("n1"), node("n2"), queue("a"), job("five", cpu=5), *(job(f"gang-{i}", 5, at=10) for i in range(3)))
 NO_GANGS = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n'
 

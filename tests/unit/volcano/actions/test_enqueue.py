@@ -30,7 +30,7 @@ def admitted(found: Ran) -> list[str]:
 
 
 def judge(*rejected: str) -> tuple[Any, list[str]]:
-    """A plugin that rejects some jobs, and writes down whom it was asked about and who was admitted."""
+    """A plugin that rejects some jobs, and records which jobs it was asked about and which were admitted."""
     asked: list[str] = []
 
     @plugin("judge", keeps="python")
@@ -114,7 +114,7 @@ def test_admission_is_written_for_allocate_to_see() -> None:
 
 def test_a_plugin_that_keeps_what_it_likes_is_asked_in_every_cycle() -> None:
     """What was rejected once is remembered as long as all that the answer rests on is the same. Of a plugin with plain
-    Python state nobody knows what that is."""
+    Python state that is unknown."""
     gates = {"open": False}
 
     @plugin("gatekeeper", keeps="python")

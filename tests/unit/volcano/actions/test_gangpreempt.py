@@ -1,4 +1,4 @@
-"""gangpreempt and gangreclaim: what their arguments mean, whom they ask about, and which word users see.
+"""gangpreempt and gangreclaim: what their arguments mean, which tasks they ask about, and which word users see.
 
 The search that they share: ``test_gang_search``; both over whole clusters: ``test_gang_eviction``.
 """

@@ -1,4 +1,4 @@
-"""preempt on clusters in a few words: who goes, and for whom."""
+"""preempt on clusters in a few words: which tasks leave, and for which."""
 
 from __future__ import annotations
 

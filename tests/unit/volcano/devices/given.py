@@ -28,7 +28,7 @@ def cards_of(ran: Ran) -> dict[str, str]:
 
 
 def why(ran: Ran, name: str) -> str:
-    """What a pod that waits is told."""
+    """The message on a pod that waits."""
     return next(notice.message for notice in ran.outcome.notices() if notice.pod == f"ns/{name}")
 
 

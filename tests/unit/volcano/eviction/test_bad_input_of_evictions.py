@@ -1,4 +1,4 @@
-"""What cannot be meant, under the actions that evict: nothing is lost, nobody goes for it, and others go on.
+"""What cannot be meant, under the actions that evict: nothing is lost, no task leaves for it, and others go on.
 
 The words for it are held by ``runtime/test_queue_problems``, ``test_queue_tree``, ``test_tdm`` and tests of manifests.
 """

@@ -1,4 +1,4 @@
-"""gangpreempt and gangreclaim: which gangs get room as a whole, and from whom."""
+"""gangpreempt and gangreclaim: which gangs get room as a whole, and from which jobs."""
 
 from __future__ import annotations
 

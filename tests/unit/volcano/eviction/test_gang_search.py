@@ -109,7 +109,7 @@ def test_it_stays_in_its_domain(tier: int, count: int, racks: list[set[str]]) ->
 
 @pytest.mark.parametrize(("domains", "leaves"), [(1, False), (2, True)])
 def test_so_many_domains_are_tried(domains: int, leaves: bool) -> None:
-    """The first one is too small for what the gang wants, whoever leaves."""
+    """The first one is too small for the gang, even if all tasks leave."""
     nodes = [node("a", 1), node("b", 1), node("c", 2), node("d", 2)]
     found = Tried(nodes, RACKS, old(*"abcd"), new(2, tier=1, cpu=2), limits=Limits(domains, whole=True))
     assert set(found.placed.values()) == ({"c", "d"} if leaves else set())
@@ -161,6 +161,6 @@ def test_none_of_its_own_rank_is_preempted_whatever_plugins_say() -> None:
 
 
 def test_a_node_with_room_now_is_taken_rather_than_one_that_is_being_left() -> None:
-    """Somebody leaves in any case, unless only need counts; the gang goes where it need not wait."""
+    """A task leaves in any case, unless only need counts; the gang goes where it need not wait."""
     found = Tried(NODES[:2], old("a"), new(1))
     assert (found.leave, found.placed) == (["old-a-0"], {"new-0": "b"})

@@ -1,4 +1,4 @@
-"""Evictions that come to an end: nobody leaves for nothing, and what was promised is not given away (decision 0017)."""
+"""Evictions that come to an end: no task leaves for nothing, and promised room is not given away (decision 0017)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DESERVED_KEPT = TIER.replace("{name: proportion}", "{name: proportion, arguments
 
 
 def test_idle_room_that_is_promised_is_nobody_elses() -> None:
-    """preempt promises a gang the idle node beside one that somebody leaves; allocate, in the same cycle, must not give
+    """preempt promises a gang the idle node beside one that a task leaves; allocate, in the same cycle, must not give
     it to another one."""
     state = cluster(
         HIGH,
@@ -102,8 +102,8 @@ def test_gangs_take_nothing_from_a_queue_that_has_no_more_than_it_deserves() -> 
     ("action", "votes", "queue_of_spare"), [("preempt", "priority", "rich"), ("reclaim", "proportion", "fair")]
 )
 def test_no_vote_about_victims_is_lost_where_all_must_agree(action: str, votes: str, queue_of_spare: str) -> None:
-    """The gang that others may take from can spare nobody, and the pod that can be spared is not theirs to take: two
-    plugins agree on nobody. In Volcano the third one begins anew, and breaks the gang."""
+    """The gang that others may take from can spare no pod, and the pod that can be spared is not theirs to take: two
+    plugins agree on no task. In Volcano the third one begins anew, and breaks the gang."""
     state = cluster(
         HIGH,
         LOW,
@@ -140,7 +140,7 @@ def test_nobody_is_reclaimed_from_for_a_gang_that_no_hypernode_takes() -> None:
 
 
 def test_pods_of_a_gang_that_cannot_be_whole_hold_no_idle_room_before_allocate() -> None:
-    """preempt goes through waiting pods once more, one by one: room for which nobody leaves is for allocate to give."""
+    """preempt goes through waiting pods again, one by one: room for which no task leaves is for allocate to give."""
     state = cluster(
         HIGH,
         LOW,
@@ -192,7 +192,7 @@ def test_a_gang_that_has_room_evicts_nobody_where_only_need_counts() -> None:
 
 
 def test_budgets_alone_have_nobody_leave() -> None:
-    """A budget says who may go; that somebody should is for others to say."""
+    """A budget says which tasks may leave; that one should is for others to say."""
     state = cluster(
         node("a", cpu=2),
         podgroup("old", 1, phase="Running"),
@@ -211,7 +211,7 @@ def test_budgets_alone_have_nobody_leave() -> None:
 )
 @pytest.mark.parametrize("leaves", [False, True], ids=["free by now", "still leaving"])
 def test_what_was_freed_is_held_over_cycles(promised_first: str, who: str, leaves: bool) -> None:
-    """Somebody was evicted for ``late`` in an earlier cycle; ``early`` comes first in every order."""
+    """A task was evicted for ``late`` in an earlier cycle; ``early`` comes first in every order."""
     conf = TIER + f"configurations: [{{name: allocate, arguments: {{promisedFirst: {promised_first}}}}}]\n"
     leaving = [podgroup("old", 1, phase="Running"), pod("old-0", "old", cpu=2, on="a", phase="Running", deletion=1.0)]
     state = cluster(
@@ -315,7 +315,7 @@ def test_gangreclaim_goes_on_with_what_was_freed_for_a_part_of_a_gang() -> None:
 
 
 def test_gangpreempt_goes_on_in_the_domain_where_others_left_for_the_gang() -> None:
-    """Two domains would do; in the second one somebody has left for it already."""
+    """Two domains would do; in the second one a task has left for it already."""
     state = cluster(
         HIGH,
         LOW,

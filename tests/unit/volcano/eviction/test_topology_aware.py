@@ -49,7 +49,7 @@ def test_of_equal_priorities_fewer_go_then_the_youngest() -> None:
 
 
 def test_nobody_leaves_for_pods_that_filters_keep_apart() -> None:
-    """Both want the same port, and there is one node: hooks that are told what if its pods were gone say nothing of
+    """Both want the same port, and there is one node: hooks that are asked about its pods being gone say nothing of
     ports."""
     ports = {"host_ports": (HostPort(80),)}
     state = cluster(LEVELS, node("n", 2), gang("low", 2, on="n"), gang("high", 2, 2, level="high", **ports))

@@ -50,7 +50,7 @@ def test_who_is_evicted_first(preemptor: str, conf: str, order: str) -> None:
 
 
 def order_of(victims: dict[str, Any], preemptor: str) -> str:
-    """Names in order of eviction; the pods of gangs g and h (which is younger) and pods of nobody run on one node."""
+    """Names in order of eviction; pods of gangs g and h (which is younger) and pods without a job run on one node."""
     groups = [podgroup("g", creation=1.0), podgroup("h", creation=2.0)]
     members = [pod(name, on="n", **more) for name, more in victims.items()]
     ssn = session(cluster(node("n"), groups, members), "tiers: []")

@@ -1,4 +1,4 @@
-"""What is said where nobody can be evicted for a task."""
+"""What is reported if no task can be evicted for a task."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.unit.volcano.evicting import LEVELS, gang
 
 
 class Counting:
-    """Policies with a plugin that spares everybody, and how often it was asked."""
+    """Policies with a plugin that protects all tasks, and how often it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []

@@ -79,7 +79,7 @@ def test_which_gives_way_after_a_minute(objects: list[Any], who: str) -> None:
 
 
 def test_only_for_one_whose_waiting_pods_are_equal() -> None:
-    """Of a mixed gang nobody has worked out whether it would fit."""
+    """Whether a mixed gang would fit has not been computed."""
     mixed = [podgroup("a", 3), pod("a-0", "a", on="n"), pod("a-1", "a", "500m"), pod("a-2", "a", "400m")]
     ssn = opened(NODES, mixed, half("b", "m", 10.0))
     assert gang_to_evict(ssn, 60.0) == -1

@@ -128,7 +128,7 @@ tiers: [{plugins: [{name: gang, arguments: {gatedCount: GATED}}, {name: predicat
     "more", [pytest.param({}, id="by number"), pytest.param({"roles": {"a": 1, "b": 1}}, id="by role")]
 )
 def test_whether_a_gated_pod_that_asks_for_nothing_counts(gated: bool, more: dict[str, Any]) -> None:
-    """Nobody can place it, so without it the other one waits."""
+    """It cannot be placed, so without it the other one waits."""
     group = podgroup("g", 2, phase="Inqueue", **more)
     objects = [group, pod("g-0", "g", role="a"), pod("g-1", "g", role="b", cpu=0, memory=0, gates=("mine",))]
     ran = run(cluster(node("n"), objects), BOTH.replace("GATED", str(gated).lower()))

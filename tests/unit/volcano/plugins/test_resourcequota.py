@@ -1,4 +1,4 @@
-"""resourcequota: which jobs a namespace's quotas admit, and what the others are told."""
+"""resourcequota: which jobs a namespace's quotas admit, and the reasons of the others."""
 
 from __future__ import annotations
 

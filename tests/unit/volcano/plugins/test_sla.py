@@ -100,7 +100,7 @@ tiers:
 
 
 def test_what_a_part_of_an_overdue_gang_was_promised_stays_reserved() -> None:
-    """That is what the plugin is for: nobody else takes what is being freed."""
+    """That is what the plugin is for: no other job takes what is being freed."""
     leaving = gang("old", 1, on="n", deletion=1.0)
     state = cluster(LEVELS, node("n", 1), leaving, gang("late", 2, 2, creation=1.0), gang("other", 1, 1, creation=15.0))
     conf = """

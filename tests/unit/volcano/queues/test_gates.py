@@ -54,7 +54,7 @@ def test_whose_gate_is_taken_off(of: dict[str, Any], count: int) -> None:
 
 
 def test_a_gang_that_does_not_fit_loses_its_gates_all_the_same() -> None:
-    """The queue decides, not the nodes: whoever adds nodes then sees pods that wait for some."""
+    """The queue decides, not the nodes: an autoscaler then sees pods that wait for nodes."""
     big = gated("g", 2, cpu=2, node_selector=ELSEWHERE)
     assert taken_off(group(minimum=2), big) == (["ns/g-0", "ns/g-1"], {})
 

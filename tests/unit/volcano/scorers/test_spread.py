@@ -35,7 +35,7 @@ def test_spread(there: list[str], constraints: tuple[TopologySpreadConstraint, .
 
 
 def test_by_host_each_node_counts_its_own_pods_whatever_keeps_the_pod_off() -> None:
-    """A node with a taint is no domain where taints are honoured; by host nobody asks."""
+    """A node with a taint is no domain where taints are honoured; by host they are ignored."""
     nodes = [node("x", labels={ZONE: "x"}), node("y", labels={ZONE: "y"}, taints=[Taint("t")])]
     for key, expected in ((HOST, {"x": 100.0, "y": 0.0}), (ZONE, {"x": 100.0, "y": 100.0})):
         pods = [web("a", "y"), web("p", spread=(preferred(1, key, node_taints_policy="Honor"),))]

@@ -96,7 +96,7 @@ def test_text_of_a_task_that_was_not_tried() -> None:
     assert error_text(ssn.tables, 0, FitErrors(skipped=True)) == reports
 
 
-# -- what a task and a job are told
+# -- the reasons of a task and a job
 
 
 @pytest.mark.parametrize("undone", [False, True], ids=["kept", "undone"])
