@@ -91,9 +91,6 @@ SWITCHES: dict[str, Switch] = {
     "derived": Switch(
         "what follows from nodes and a class", ("philly 2d", "unique", "topo", "demo"), _of("placing.derived")
     ),
-    "terms": Switch(
-        "classes with terms about other pods", ("philly 2d", "demo", "affinity"), _of("placing.filters.pods")
-    ),
     "offers": Switch("devices that can be claimed", ("claims", "kai-claims"), _of("placing.claims.offers")),
     "together": Switch(
         "tasks of a gang chosen together",
@@ -162,7 +159,7 @@ SWITCHES: dict[str, Switch] = {
         plain={
             f"pumice.kai.engine.{module}:{name}": _no
             for module, names in (
-                ("place_part", ("lacks_domain", "lacks_room")),
+                ("placement.place_part", ("lacks_domain", "lacks_room")),
                 ("search", ("is_too_large", "lacks_empty_domain")),
             )
             for name in names

@@ -16,7 +16,6 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 * ``placing.feasibility``: nodes and scores of a class; only rows of changed nodes are computed again.
 * ``placing.prefetch``: nodes that were chosen ahead for equal tasks.
 * ``placing.derived``: what follows from node objects, alone or with a class. Filters and scorers use it.
-* ``placing.filters.pods``: classes with terms about other pods.
 * ``placing.claims.offers``: devices that can be claimed.
 * ``volcano.failures.failures``: failed attempts, which hold for equal jobs, within a cycle and in later ones.
 * ``volcano.failures.trials``: trials of equal tasks in a domain.

@@ -238,17 +238,11 @@ def pod_index(ssn: Session) -> PodIndex:
 
 
 def classes_where(ssn: Session, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:
-    """Return the classes whose spec is ``wanted``, ascending. ``what`` names the question. Each class is examined once,
-    and not again in later cycles."""
-    classes = ssn.tables.classes
-
-    def find(rows: AnyArray) -> Bool:
-        specs = (classes.specs[row] for row in rows.tolist())
-        return np.array([spec is not None and wanted(spec) for spec in specs], dtype=bool)
+    """Return the classes whose spec is ``wanted``, ascending. ``what`` names the question, which is answered once a
+    session."""
 
     def of_all() -> tuple[int, ...]:
-        assert classes.stamps is not None
-        return tuple(ssn.memo.by_row(("classes", what), (), classes.stamps, find).nonzero()[0].tolist())
+        return tuple(row for row, spec in enumerate(ssn.tables.classes.specs) if spec is not None and wanted(spec))
 
     return ssn.shared(("classes", what), of_all)
 

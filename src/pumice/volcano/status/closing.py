@@ -193,8 +193,7 @@ def _summed_up(ssn: Session) -> F64:
     root = queues.row_of.get("root", -1)
     if root >= 0:
         own = sums[root].copy()
-        tree = ssn.memo.get("tree of queues", ground(queues["parent"]), lambda: QueueTree.of(queues))
-        sums = tree.summed_up(sums)
+        sums = QueueTree.of(queues).summed_up(sums)
         # Quirk of Volcano, kept on purpose: a job directly in ``root`` counts twice there.
         sums[root] += own
     return sums
