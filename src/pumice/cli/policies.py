@@ -23,8 +23,8 @@ CONF_HELP = (
     "else Volcano's default."
 )
 LENIENT_HELP = (
-    "Ignore unknown parts of the policy file, including actions, with a warning for each. Volcano ignores them "
-    "silently."
+    "Unknown parts of the policy file, actions too, are errors; or each is ignored with a warning. Volcano ignores "
+    "them silently."
 )
 #: What messages and results call a policy that was read from standard input.
 STDIN_NAME = "standard input"

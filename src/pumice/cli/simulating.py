@@ -38,7 +38,7 @@ _OPTIONS = (
         "--columns",
         default="",
         metavar="FIELD=COLUMN,…",
-        help="Columns of plain tables (csv:FILE), such as queue=team,duration=run@min; others are suggested.",
+        help="Columns of plain tables (csv:FILE), such as queue=team,duration=run@min; others are guessed.",
     ),
     click.option("--until", type=SPAN, metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d."),
     click.option(

@@ -35,7 +35,7 @@ class RecordFlags(Struct, frozen=True):
 
 _OPTIONS = (
     click.option(
-        "--record", type=FOLDER, metavar="DIR", help="Record what every cycle is given, for pumice replay and story."
+        "--record", type=FOLDER, metavar="DIR", help="Record the input of every cycle, for pumice replay and story."
     ),
     click.option(
         "--record-size",
@@ -43,7 +43,7 @@ _OPTIONS = (
         default=256,
         show_default=True,
         metavar="MB",
-        help="Delete the oldest of a record that is larger.",
+        help="Largest size of a record; its oldest cycles are deleted.",
     ),
     click.option(
         "--record-age",
@@ -51,7 +51,7 @@ _OPTIONS = (
         default="7d",
         show_default=True,
         metavar="T",
-        help="Delete what is older of a record.",
+        help="Greatest age of a cycle in a record; older ones are deleted.",
     ),
 )
 

@@ -43,9 +43,9 @@ def starts_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Simulations of --starts, with run times and later jobs drawn at random.",
         ),
         click.option(
-            "--within", type=SPAN, default="7d", show_default=True, metavar="T", help="How far --starts looks."
+            "--within", type=SPAN, default="7d", show_default=True, metavar="T", help="How far ahead --starts looks."
         ),
-        click.option("--starts", is_flag=True, help="Also when it is expected to start, by simulating on."),
+        click.option("--starts", is_flag=True, help="Also say when the job is expected to start, from simulations."),
     ):
         command = option(command)
     return command

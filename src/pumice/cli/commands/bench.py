@@ -45,16 +45,15 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     "--scenario",
     type=click.Choice(SCENARIOS),
     required=True,
-    help="gang: equal pods anywhere; topo: gangs within a HyperNode; equal: admitted gangs; unique, hopeless: ones "
-    "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
-    "before those which fill the cluster, of their own queue or of another; gangreclaim: of another, each within a "
-    "HyperNode; starving: gangs that come after those that fill the cluster; tree: queues in a tree, under capacity. "
-    "kai-…: the same questions, and consolidation, in KAI's language; claims of devices, NUMA zones and PodGroups of "
-    "Kubernetes. hostile-…: what a tenant may create to stop "
-    "the scheduler: gangs with hard topologies that fit in no domain, gangs of which one pod fits nowhere on a full "
-    "cluster, claims of devices that cannot agree, pods with lists as long as they may be and longer, costly selectors "
-    "of devices; gangs that differ in one field, such as requests or anti-affinity, on an empty or a full cluster; in "
-    "KAI's language also gangs that must share a node, and gangs of many sub-groups.",
+    metavar="NAME",
+    help="What waits. gang: equal pods anywhere. topo: gangs that must stay within a HyperNode. equal: gangs that are "
+    "admitted already. unique, hopeless: the same, whose pods ask for different things, which fit or do not. anti, "
+    "affinity, spread, preferred: gangs with terms about other pods. preempt, reclaim: gangs that come before those "
+    "that fill the cluster, in their own queue or in another; gangreclaim: in another, each within a HyperNode; "
+    "starving: gangs that come after them. tree: a tree of queues under capacity. kai-NAME: such questions in KAI's "
+    "language, and consolidation, claims of devices, NUMA zones and PodGroups of Kubernetes. hostile-NAME and "
+    "kai-hostile-NAME: what a tenant may create to stop the scheduler, on an empty or (-full) a full cluster. A wrong "
+    "NAME lists all.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")

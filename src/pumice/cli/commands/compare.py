@@ -62,7 +62,7 @@ class Task(Struct, frozen=True):
 @click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
 @plugins_option
 @simulation_options
-@click.option("--repeats", type=click.IntRange(1, 1000), metavar="N", help="Universes.  [default: 5]")
+@click.option("--repeats", type=click.IntRange(1, 1000), metavar="N", help="Number of universes.  [default: 5]")
 @click.option(
     "--blocks",
     type=SPAN,
@@ -110,7 +110,7 @@ def compare(
     Both get the same universes: the input with each arrival moved by up to --shake (default 60s; 0 for --repeats 1),
     with seeds from --seed on. Differences are taken within each universe. The interval contains the true mean in 95
     of 100 cases; if it contains 0, the difference may be chance. The word default means Volcano's default policy.
-    With --blocks the universes are the jobs of each week of a trace, say, from an empty cluster on.
+    With --blocks each universe is a part of the input, such as a week, that begins with an empty cluster.
     Ctrl-C ends early and compares what both have finished. Unusable input is named, and the exit code is 1.
     The file - is standard input, for one policy or one INPUT, and standard output for --report.
 

@@ -51,9 +51,9 @@ def explain(
     """Say why JOB waits in a cluster given by FILES (manifests, as pumice schedule reads them), a SNAPSHOT, or standard
     input (-), and what would help it.
 
-    The first word is starts, not now, never (also without all other jobs), held (by a gate or a closed queue) or
+    The first word is starts, not now, never (not even without all other jobs), held (by a gate or a closed queue) or
     unknown. A reason is a smallest set of obstacles: cycles were run to see that the job starts without all of them and
-    does not without some of them. Ways out were run too, and are as small as they may be.
+    does not without some of them. Each way out was run too, and is as small as possible.
 
     \b
     Examples:

@@ -117,9 +117,9 @@ def fuzz(
     plugins. It is simulated to its end. After every event, invariants ("laws") are checked: no node is overcommitted,
     gangs are bound whole, no pod is lost, no pod is evicted without a plan, evictions come to an end. Worlds of two
     other kinds have laws of their own: a tenant's gangs that fit nowhere delay a gang of another tenant by at most one
-    cycle, and room that is reserved is there when it was said to be. A world that breaks a law is reduced and saved to
-    a file, which --replay runs again. The output also counts the worlds in which pods were bound and evicted. The exit
-    code is 1 if a law was broken.
+    cycle, and a job with reserved room starts no later than announced. A world that breaks a law is reduced and saved
+    to a file, which --replay runs again. The output also counts the worlds in which pods were bound and evicted. The
+    exit code is 1 if a law was broken.
 
     \b
     Examples:

@@ -15,7 +15,12 @@ from pumice.cli.params import SPAN
 @click.command()
 @click.argument("level", type=click.IntRange(1, 10), required=False)
 @click.option(
-    "--for", "span", type=SPAN, default="10m", show_default=True, help="Then the level is as before; at most one day."
+    "--for",
+    "span",
+    type=SPAN,
+    default="10m",
+    show_default=True,
+    help="Restore the level after this time; at most one day.",
 )
 @click.option(
     "--socket-dir",

@@ -31,7 +31,7 @@ def next(  # the command's name
     strict: bool,
 ) -> None:
     """Say what the next cycle would do: which pods get which node, which are evicted, which jobs are admitted, and why
-    the others wait. Nothing is decided by asking.
+    the others wait. Nothing is changed.
 
     \b
     Examples:

@@ -62,7 +62,7 @@ def pages(
     Overview: what waits, by reason. Queues: what each holds, wants and may hold. Jobs: all of them, filtered, sorted
     and grouped. Job: why it waits, and what would help, each tried. Nodes: how full each is, and why some take no pod.
     Cycles: where their time went, faults of plugins. The cycles of a RECORD (--record of pumice run or simulate) are
-    run again: curves are of all of them, the rest is of the last. Nothing is written. Addresses beyond
+    run again: charts show all of them, everything else the last one. Nothing is written. Addresses beyond
     this machine are for pumice run --pages.
 
     \b

@@ -25,7 +25,13 @@ SCHEMA = "pumice.replay/1"
 @click.command()
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--cycle", "number", type=click.IntRange(1), metavar="N", help="Only this cycle.")
-@click.option("--at", "moment", type=float, metavar="SECONDS", help="Only the last cycle by then, since the epoch.")
+@click.option(
+    "--at",
+    "moment",
+    type=float,
+    metavar="SECONDS",
+    help="Only the last cycle up to this time, in seconds since the epoch.",
+)
 @click.option("--job", metavar="JOB", help="Only the last cycle that decided about this job, or in which it waited.")
 @click.option("--conf", type=click.Path(path_type=Path), help="Run that cycle under another policy too, and compare.")
 @click.option(

@@ -20,7 +20,7 @@ from pumice.cli.errors import InputError
 from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.params import SPAN
-from pumice.cli.policies import plugins_option, watched_policy
+from pumice.cli.policies import LENIENT_HELP, plugins_option, watched_policy
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
 from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings, kind_defaults_of
 from pumice.cli.run_pages import (
@@ -81,7 +81,9 @@ class _Wanted(Struct, frozen=True):
     help="Policy file; reloaded when it changes (- is standard input, read once). Default: Volcano's default policy.",
 )
 @plugins_option
-@click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
+@click.option(
+    "--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, or the pod's service account."
+)
 @click.option("--master", default="", metavar="URL", help="The API server's address, in place of the kubeconfig's.")
 @click.option(
     "--scheduler-name",
@@ -100,9 +102,21 @@ class _Wanted(Struct, frozen=True):
     help="Start a cycle as soon as something changes; false: only every period, as Volcano does.",
 )
 @go_flag("--leader-elect", default=True, help="Schedule only while holding the Lease.")
-@click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
-@click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
-@click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True)
+@click.option(
+    "--leader-elect-lease-duration",
+    type=SPAN,
+    default="15s",
+    show_default=True,
+    help="How long others wait for a leader that does not renew its Lease.",
+)
+@click.option(
+    "--leader-elect-renew-deadline",
+    type=SPAN,
+    default="10s",
+    show_default=True,
+    help="How long a leader tries to renew before it stops to lead.",
+)
+@click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True, help="Time between two tries.")
 @click.option(
     "--leader-elect-resource-name",
     default="",
@@ -115,8 +129,20 @@ class _Wanted(Struct, frozen=True):
     default="",
     help="Namespace of the Lease. Default: volcano-system, or kai-scheduler under dialect: kai.",
 )
-@click.option("--kube-api-qps", type=click.FloatRange(0), default=2000.0, show_default=True, help="0: no limit.")
-@click.option("--kube-api-burst", type=click.IntRange(1), default=2000, show_default=True)
+@click.option(
+    "--kube-api-qps",
+    type=click.FloatRange(0),
+    default=2000.0,
+    show_default=True,
+    help="Requests a second; 0: no limit.",
+)
+@click.option(
+    "--kube-api-burst",
+    type=click.IntRange(1),
+    default=2000,
+    show_default=True,
+    help="Requests at once beyond that rate.",
+)
 @click.option(
     "--node-selector",
     multiple=True,
@@ -156,7 +182,7 @@ class _Wanted(Struct, frozen=True):
 @go_flag("--metrics-tls", default=False, help="Serve /metrics, /conf and questions over TLS as well.")
 @pages_option
 @annotate_starts_option
-@go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
+@go_flag("--cache-dumper", default=True, help="Write a dump on SIGUSR2.")
 @click.option(
     "--controllers",
     default="auto",
@@ -178,10 +204,10 @@ class _Wanted(Struct, frozen=True):
 @click.option(
     "-v", "--v", "verbosity", type=VERBOSITY, default=2, show_default=True, help="Log level; 3, 4 and 5 log more."
 )
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
-    "--strict-conf/--lenient-conf", "strict", default=True, help="Whether unknown parts of the policy file are errors."
+    "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of log lines."
 )
+@click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.version_option(__version__, prog_name="pumice")
 @click.argument("nothing", nargs=-1, type=REDIRECTION, metavar="")
 @not_obeyed

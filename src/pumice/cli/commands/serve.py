@@ -80,7 +80,7 @@ class _Wanted(Struct, frozen=True):
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Folder to keep all objects in over restarts.",
+    help="Folder that keeps all objects across restarts.",
 )
 @click.option(
     "--salvage",

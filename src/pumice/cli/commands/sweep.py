@@ -52,7 +52,7 @@ class _Options(Struct, frozen=True):
     "sets",
     multiple=True,
     metavar="PLUGIN.ARG=V,…",
-    help="Values of an argument of a plugin. Repeated: all combinations.",
+    help="Values of an argument of a plugin. Given several times: all combinations.",
 )
 @click.option("--nodes", multiple=True, metavar="SPEC,…", help="Cluster sizes, such as 100x8gpu,120x8gpu.")
 @click.option("--seeds", default="0", show_default=True, metavar="A..B", help="Seeds of --shake: 0..19 or 1,5,7.")
@@ -60,16 +60,15 @@ class _Options(Struct, frozen=True):
     "--until",
     multiple=True,
     metavar="T|RULE",
-    help="Stop after this much simulated time (7d); and take seeds until 'wait.mean ± 2 %'. Can be given for both.",
+    help="Stop each simulation after this time (7d), or add seeds until a figure is precise enough "
+    "('wait.mean ± 2 %'). Can be given twice, for both.",
 )
 @click.option("--period", default="1s", show_default=True, metavar="T", help="Schedule period.")
 @click.option("--warm-up", metavar="T", help="Measure from T after the start.")
 @click.option("--cool-down", metavar="T", help="Measure until T before the last arrival, or before --until.")
 @click.option("--shake", metavar="T", help="Move each arrival by up to T.  [default: 60s if there are several seeds]")
 @click.option("--plugins-dir", default="", metavar="DIR", help="Folder with your plugins. They are executed.")
-@click.option(
-    "--columns", default="", metavar="FIELD=COLUMN,…", help="Columns of plain tables, as pumice simulate has."
-)
+@click.option("--columns", default="", metavar="FIELD=COLUMN,…", help="Columns of plain tables, as in pumice simulate.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder of the results.")
 @click.option("--shard", metavar="I/N", help="Run the I-th of N parts only; merge them afterwards.")
 @engine_option
@@ -96,14 +95,14 @@ def sweep(
 ) -> None:
     """Simulate INPUTs under all combinations of policies, arguments, sizes and seeds, and show which setting is best.
 
-    A PLAN is a TOML or YAML file with the same words as the options. All that is wrong is named before the first run.
+    A PLAN is a TOML or YAML file with the same words as the options. All problems are named before the first run.
     Each finished universe is kept in the folder of the results, under the digest of its inputs: the same command goes
     on where it was stopped, and runs nothing twice. table.arrow has a row for each universe. The best setting is
     compared with each other one within seeds; the intervals are corrected for their number.
 
     The file - is standard input, for an INPUT, a PLAN in YAML or a policy, and standard output for --heat-map.
 
-    The words merge DIR… after a PLAN or INPUTs collect the results of shards.
+    merge DIR… after the PLAN or INPUTs puts the results of shards together.
 
     \b
     Examples:

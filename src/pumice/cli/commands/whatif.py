@@ -22,14 +22,19 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("files", metavar="FILES…|SNAPSHOT|-", nargs=-1)
 @click.option(
-    "--add-nodes", multiple=True, metavar="COUNTxNODE", help="Add nodes like one, or of a size: 4x8gpu,64cpu."
+    "--add-nodes",
+    multiple=True,
+    metavar="COUNTxNODE",
+    help="Add nodes: copies of one (4xNODE), or of a size (4x8gpu,64cpu).",
 )
-@click.option("--drain", multiple=True, metavar="NODE|KEY=VALUE", help="Cordon nodes; what runs there waits again.")
+@click.option(
+    "--drain", multiple=True, metavar="NODE|KEY=VALUE", help="Cordon nodes; the pods that run there wait again."
+)
 @click.option("--set", "assigned", multiple=True, metavar="OBJECT.FIELD=VALUE", help="Change a queue, job or node.")
 @click.option("--remove", multiple=True, metavar="OBJECT", help="Remove job/NAME, node/NAME, queue/NAME or pod/NAME.")
 @click.option("--apply", "applied", multiple=True, metavar="FILE", help="Add or change the objects of a manifest.")
-@click.option("--conf", type=click.Path(path_type=Path), help="Another policy file, as the change.")
-@click.option("--from-conf", type=click.Path(path_type=Path), help="The policy file as things are.")
+@click.option("--conf", type=click.Path(path_type=Path), help="Policy file of the changed cluster.")
+@click.option("--from-conf", type=click.Path(path_type=Path), help="Policy file of the cluster as it is.")
 @click.option(
     "--expect", metavar="DIGEST", help="Exit with 0 if the decisions after the change have this digest, else 1."
 )

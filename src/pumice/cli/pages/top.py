@@ -35,9 +35,9 @@ _REASONS_MAX, _CLOSED_MAX = 20, 8
 @conf_option
 @world_options
 @click.option(
-    "--every", type=click.FloatRange(0.2, 3600), default=2.0, show_default=True, help="Seconds between looks."
+    "--every", type=click.FloatRange(0.2, 3600), default=2.0, show_default=True, help="Seconds between updates."
 )
-@click.option("--once", is_flag=True, help="Look once, and end. So it is without a terminal.")
+@click.option("--once", is_flag=True, help="Print once and exit, as always without a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document, once: what the page Overview reads.")
 def top(
     of: tuple[str, ...],
