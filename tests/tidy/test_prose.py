@@ -112,6 +112,17 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
             yield number, comment
 
 
+def test_pages_name_things() -> None:
+    found = [
+        f"{repo.name(path)}:{number}: {line.strip()}"
+        for path in repo.files(".md")
+        for number, line in enumerate(repo.text(path).splitlines(), 1)
+        # What was renamed is named by its old name in the changelog.
+        if path.name != "CHANGELOG.md" and "decisions" not in path.parts and PEOPLE.search(line)
+    ]
+    assert not found, repo.listed("name the thing that is meant", found)
+
+
 def test_tests_use_words_with_one_meaning() -> None:
     found = [
         f"{repo.name(path)}:{number}: {line.strip()}"

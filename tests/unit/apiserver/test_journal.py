@@ -153,7 +153,7 @@ def test_salvage_puts_damaged_lines_aside_and_says_what_each_costs(
     caplog.clear()
     third, journal = opened(tmp_path)  # whole again, without the switch
     journal.close()
-    assert contents(third) == contents(store) and "left out" not in caplog.text
+    assert contents(third) == contents(store) and "is ignored" not in caplog.text
 
 
 def test_objects_are_there_where_the_first_line_is_damaged(tmp_path: Path) -> None:
