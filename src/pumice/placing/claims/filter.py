@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
@@ -20,7 +20,8 @@ from pumice.framework.plugin.incremental import FilterInTurn, TaskFilter
 from pumice.model.blockers.changes import OfferDevices
 from pumice.model.devices.claims import CLAIM_USERS_MAX, DeviceRequest, ResourceClaim
 from pumice.model.status import TaskStatus
-from pumice.placing.claims.ledger import ClaimLedger, Free
+from pumice.placing.claims.free_devices import FreeDevices
+from pumice.placing.claims.ledger import ClaimLedger
 from pumice.placing.claims.searches import NodesFound
 
 _NO_DEVICES = "cannot allocate all claims"
@@ -39,7 +40,7 @@ class ClaimFilter(TaskFilter):
     def __init__(self, ledger: ClaimLedger) -> None:
         self._ledger = ledger
         self._room: dict[Hashable, NodesFound] = {}
-        self._room_of: Free | None = None
+        self._room_of: FreeDevices | None = None
 
     def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Return why nodes cannot take the task because of its claims, or None if it has none. Shape (rows,)."""
@@ -76,7 +77,7 @@ class ClaimFilter(TaskFilter):
             return None
         rows = tasks.rows.tolist()
         count = next((i for i, row in enumerate(rows) if not self._is_like(row, rows[0])), len(rows))
-        room = self._tasks_by_node(rows[0], free.now) if count else None
+        room = self._tasks_by_node(rows[0]) if count else None
         return None if room is None else _Room(room[nodes.rows], count)
 
     def _is_like(self, row: int, first: int) -> bool:
@@ -88,8 +89,8 @@ class ClaimFilter(TaskFilter):
         claim, other = ledger.claims[numbers[0]], ledger.claims[others[0]]
         return (claim.requests, claim.same) == (other.requests, other.same) and not ledger.is_given(row, numbers[0])
 
-    def _tasks_by_node(self, row: int, free: Bool) -> AnyArray | None:
-        """Return how many tasks like this one each node has devices for, or None if counting does not tell.
+    def _tasks_by_node(self, row: int) -> AnyArray | None:
+        """Return how many tasks like this one each node has free devices for, or None if counting does not tell.
         Shape (N,)."""
         ledger = self._ledger
         (number,) = ledger.of_task[row]
@@ -110,7 +111,7 @@ class ClaimFilter(TaskFilter):
                 return None
             if options[0].count:
                 here = kind_of == kind
-                found[here] = _counts(ledger, mask & free, len(kind_of))[here] // options[0].count
+                found[here] = ledger.free().on_nodes(options[0], soon=False)[here] // options[0].count
         return found
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
@@ -159,28 +160,27 @@ class ClaimFilter(TaskFilter):
         question = (soon, ledger.searches.bound(claims), *((claim.requests, claim.same) for claim in claims))
         found = self._room.get(question)
         if found is None:
-            found = self._room[question] = self._find_room(
-                claims, *((free.soon, free.left_soon) if soon else (free.now, free.left))
-            )
+            found = self._room[question] = self._find_room(claims, free, soon=soon)
         return found
 
-    def _find_room(self, claims: list[ResourceClaim], free: Bool, left: F64) -> NodesFound:
-        """Return the nodes with devices for claims. ``left``: of what devices consume."""
+    def _find_room(self, claims: list[ResourceClaim], free: FreeDevices, *, soon: bool) -> NodesFound:
+        """Return the nodes with devices for claims."""
         ledger, offers = self._ledger, self._ledger.offers
         count = len(ledger.tables.nodes.facts)
         room = np.ones(count, dtype=bool)
         for claim in claims:
             for request in claim.requests:
                 counts = [
-                    _counts(ledger, mask & free, count) >= (1 if option.every else option.count)
+                    free.on_nodes(option, soon=soon) >= (1 if option.every else option.count)
                     for option in request.options
-                    if not isinstance(mask := offers.matching(option), str)
+                    if not isinstance(offers.matching(option), str)
                 ]
                 room &= np.any(counts, axis=0) if counts else False
         # Counting is exact here. Otherwise it only excludes nodes, and the search runs on those that are left.
         if _is_plain(claims) and not _consume(ledger, claims):
             return NodesFound(room, None, 0)
-        return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), free, count, left)
+        devices, left = (free.soon, free.left_soon) if soon else (free.now, free.left)
+        return ledger.searches.on_nodes(claims, room.nonzero()[0].astype(np.int32), devices, count, left)
 
 
 class _Room(FilterInTurn):
@@ -219,18 +219,6 @@ def _consume(ledger: ClaimLedger, claims: list[ResourceClaim]) -> bool:
     options = (option for claim in claims for request in claim.requests for option in request.options)
     masks = (ledger.offers.matching(option) for option in options if consumption)
     return any(not isinstance(mask, str) and bool((mask & consumption.users).any()) for mask in masks)
-
-
-def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:
-    """Return how many of the usable devices each node has. Shape (N,)."""
-    offers = ledger.offers
-    there = offers.node[usable]
-    found = np.bincount(there[there >= 0], minlength=count)
-    # Devices that several nodes can use are few, and are added one by one.
-    for device, near in offers.near.items():
-        if usable[device]:
-            found = found + near
-    return found
 
 
 def _is_plain(claims: list[ResourceClaim]) -> bool:

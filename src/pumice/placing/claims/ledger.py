@@ -8,6 +8,7 @@ devices.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,9 @@ from pumice.model.decisions import ClaimGrant, Refusal
 from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.model.status import TaskStatus
-from pumice.placing.claims.allocator import can_never
+from pumice.placing.claims.allocator import Given, can_never
 from pumice.placing.claims.extended import ExtendedClaims
+from pumice.placing.claims.free_devices import FreeDevices
 from pumice.placing.claims.offers import Offers, offers_of
 from pumice.placing.claims.resolve import Resolved, resolved_claims
 from pumice.placing.claims.searches import Searches
@@ -38,14 +40,33 @@ _STAYS = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, 
 _NOT_THERE = Refusal("the devices that it claims are not there any more")
 
 
-class Free(NamedTuple):
-    """Devices that no claim holds ``now``, and those that no claim will hold when all leaving pods are gone. Shapes
-    (D,). ``left`` and ``left_soon``: of what devices consume (K,)."""
+class _FreeAs(NamedTuple):
+    """What was ``found`` to be free, as of versions of ``devices`` and of the ``status`` of tasks. ``leaving``: claims
+    that will lose their devices."""
 
-    now: Bool
-    soon: Bool
-    left: F64
-    left_soon: F64
+    devices: tuple[int, int]
+    status: int
+    leaving: list[int]
+    found: FreeDevices
+
+
+class _Holders:
+    """``claims`` by number that get ``devices``, of which each has as ``values`` its claim, request and option."""
+
+    __slots__ = ("claims", "devices", "values")
+
+    def __init__(self) -> None:
+        self.claims: dict[int, ResourceClaim] = {}
+        self.devices: list[int] = []
+        self.values: list[tuple[int, int, int]] = []
+
+    def add(self, numbers: Sequence[int], claims: Sequence[ResourceClaim], given: Sequence[Given]) -> None:
+        """Add the devices that each of some claims gets."""
+        for number, claim, each in zip(numbers, claims, given, strict=True):
+            self.claims[number] = claim
+            for device, request, option in each:
+                self.devices.append(device)
+                self.values.append((number, request, option))
 
 
 class ClaimLedger:
@@ -67,7 +88,8 @@ class ClaimLedger:
         for row, numbers in self.of_task.items():
             for number in numbers:
                 self._users[number].append(row)
-        self._rows: I32 = np.array(list(self.of_task), dtype=np.int32)
+        self._claiming = np.zeros(ssn.tables.tasks.capacity, dtype=bool)
+        self._claiming[list(self.of_task)] = True
         self.extended = ExtendedClaims(ssn.tables)
         self._extended_row, self._of_group = found.extended, found.of_group
         self.searches = Searches(self.offers, [form for n in range(len(self.claims)) for form in self._forms(n)])
@@ -94,7 +116,7 @@ class ClaimLedger:
         self._none_promised = self.promised.version
         # No code reads this column. It makes memoized answers rest on the objects from which the ledger is made.
         ssn.column("claims.made_of", values=made_of)
-        self._free: tuple[tuple[int, ...], Free] | None = None
+        self._free: _FreeAs | None = None
         self._never: dict[int, str] = {}
 
     def _unheld(self, device: AllocatedDevice, held: AnyArray) -> int | None:
@@ -181,9 +203,9 @@ class ClaimLedger:
         ever = self._ever_held.get(number)
         if ever is None:
             return _NO_DEVICES
-        rows = np.array(sorted(ever), dtype=np.int32)
-        found: I32 = rows[self.held.array[rows, 0] == number]
-        return found
+        holders = self.held.array[:, 0]
+        # A few devices of one claim: plain numbers take less time than arrays of them.
+        return np.array([device for device in sorted(ever) if holders[device] == number], dtype=np.int32)
 
     def promised_to(self, number: int) -> I32:
         """Return the rows of devices that a claim is promised."""
@@ -240,24 +262,31 @@ class ClaimLedger:
 
     # -- devices ------------------------------------------------------------------------------------------------------
 
-    def free(self) -> Free:
+    def free(self) -> FreeDevices:
         """Return the free devices. The same object while nothing changes."""
-        version = self._versions()
-        if self._free is None or self._free[0] != version:
-            holders, open_to = self.held.array[:, 0], self.promised.array[:, 0] < 0
-            now = soon = (holders < 0) & open_to
-            leaving = [number for number in self._losing_users() if self.is_leaving(number)]
-            if leaving:
-                # One more than there are claims: the last one is the holder of free devices, -1.
-                leaves = np.zeros(len(self.claims) + 1, dtype=bool)
-                leaves[leaving] = True
-                soon = now | (leaves[holders] & open_to)
-            self._free = version, Free(now, soon, *self._left(now, soon))
-        return self._free[1]
+        status = self.tables.tasks["status"].version
+        if self._free is not None and self._free.devices == self._versions() and self._free.status == status:
+            return self._free.found
+        leaving = [number for number in self._losing_users() if self.is_leaving(number)]
+        # Most moves of tasks, such as from placed to binding, take no claim its last user.
+        if self._free is not None and self._free.devices == self._versions() and self._free.leaving == leaving:
+            self._free = self._free._replace(status=status)
+            return self._free.found
+        holders, open_to = self.held.array[:, 0], self.promised.array[:, 0] < 0
+        now = soon = (holders < 0) & open_to
+        if leaving:
+            # One more than there are claims: the last one is the holder of free devices, -1.
+            leaves = np.zeros(len(self.claims) + 1, dtype=bool)
+            leaves[leaving] = True
+            soon = now | (leaves[holders] & open_to)
+        self._free = _FreeAs(
+            self._versions(), status, leaving, FreeDevices(self.offers, now, soon, *self._left(now, soon))
+        )
+        return self._free.found
 
-    def _versions(self) -> tuple[int, int, int]:
-        """Return what free devices rest on."""
-        return self.held.version, self.promised.version, self.tables.tasks["status"].version
+    def _versions(self) -> tuple[int, int]:
+        """Return the versions of who holds devices and who will."""
+        return self.held.version, self.promised.version
 
     def _left(self, now: Bool, soon: Bool) -> tuple[F64, F64]:
         """Return what is left of what devices consume, now and soon. Shapes (K,)."""
@@ -275,47 +304,82 @@ class ClaimLedger:
         """Return the claims of which a user is about to leave. No other claim can lose its devices."""
         # Found by one look at the statuses, because devices move with every pod that is placed, and to ask each claim
         # then would take the square of their number.
-        status = self.tables.tasks.status[self._rows]
-        leaving = self._rows[(status == _RELEASING) | (status == _PIPELINED)]
-        return sorted({number for row in leaving.tolist() for number in self.of_task[row]})
+        status = self.tables.tasks.status
+        leaving = (self._claiming & ((status == _RELEASING) | (status == _PIPELINED))).nonzero()[0].tolist()
+        return sorted({number for row in leaving for number in self.of_task[row]})
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def placed(self, run: TaskRun) -> Refusal | None:
         """Give devices to the claims of tasks that were placed, or promise them. Return a refusal if they are not
         available."""
+        waits = self.tables.tasks.status[run.rows[0]] == _PIPELINED
+        free = self.free()
+        if not waits and free.is_settled:
+            return self._place_together(run, free)
         for row, node in zip(run.rows, run.nodes, strict=True):
             numbers = [number for number in self.of_task.get(row, ()) if not self.is_given(row, number)]
-            if numbers and not self._give(row, node, numbers):
+            claims = self._forms_on(numbers, node)
+            # What is free, and what is left of it, changes with every device that is given.
+            free, holders = self.free(), _Holders()
+            devices, left = (free.soon, free.left_soon) if waits else (free.now, free.left)
+            given = self.searches.on_node(claims, node, devices, left) if numbers else []
+            if given is None:
                 return _NOT_THERE
+            holders.add(numbers, claims, given)
+            self._give(holders, waits=waits)
         return None
 
-    def _give(self, row: int, node: int, numbers: list[int]) -> bool:
-        """Give or promise devices to claims. Return False if they are not available."""
-        free = self.free()
-        waits = self.tables.tasks.status[row] == _PIPELINED
+    def _place_together(self, run: TaskRun, free: FreeDevices) -> Refusal | None:
+        """Give devices to the claims of tasks, in one write. Equal to giving them one after the other."""
+        now, holders, plain = free.now.copy(), _Holders(), None
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            given: Sequence[Given] | None
+            numbers = [
+                number
+                for number in self.of_task.get(row, ())
+                if number not in holders.claims and not self.is_given(row, number)
+            ]
+            if not numbers:
+                continue
+            claims = self._forms_on(numbers, node)
+            if plain is None or len(claims) > 1 or not plain.is_for(claims[0], node):
+                plain = self.searches.plain_on_node(claims, node, now)
+            if plain is not None:
+                given = plain.next()
+            else:
+                given = self.searches.on_node(claims, node, now, free.left)
+            if given is None:
+                return _NOT_THERE
+            first = len(holders.devices)
+            holders.add(numbers, claims, given)
+            now[holders.devices[first:]] = False
+        if holders.devices:
+            self._give(holders, waits=False)
+            status = self.tables.tasks["status"].version
+            self._free = _FreeAs(self._versions(), status, [], free.without(now, holders.devices))
+        return None
+
+    def _forms_on(self, numbers: Sequence[int], node: int) -> list[ResourceClaim]:
+        """Return claims as they are on a node."""
         kind = int(self.extended.kind_of[node])
-        claims = [self.form(number, kind) for number in numbers]
-        given = self.searches.on_node(claims, node, *((free.soon, free.left_soon) if waits else (free.now, free.left)))
-        if given is None:
-            return False
-        column = self.promised if waits else self.held
-        for number, claim, each in zip(numbers, claims, given, strict=True):
-            if each:
-                rows = [device for device, _, _ in each]
-                if not waits:
-                    self._ever_held.setdefault(number, set()).update(rows)
-                self.ssn.journal.put(column, rows, [(number, request, option) for _, request, option in each])
-                if self.offers.consumption.width:
-                    amounts = [self._amounts(claim, *one) for one in each]
-                    self.ssn.journal.put(self.due if waits else self.taken, rows, amounts)
-        # Nothing is being left and nothing is consumed, so only these devices are no longer free. That is what ``free``
-        # would find, for the next of the tasks that are placed together.
-        if not waits and free.now is free.soon and not self.offers.consumption:
-            now = free.now.copy()
-            now[[device for each in given for device, _, _ in each]] = False
-            self._free = self._versions(), Free(now, now, free.left, free.left_soon)
-        return True
+        return [self.form(number, kind) for number in numbers]
+
+    def _give(self, holders: _Holders, *, waits: bool) -> None:
+        """Write which claims hold devices, or will hold them if they must wait."""
+        if not holders.devices:
+            return
+        if not waits:
+            for device, (number, _, _) in zip(holders.devices, holders.values, strict=True):
+                self._ever_held.setdefault(number, set()).add(device)
+        put = self.ssn.journal.put
+        put(self.promised if waits else self.held, holders.devices, holders.values)
+        if self.offers.consumption.width:
+            each = zip(holders.devices, holders.values, strict=True)
+            amounts = [
+                self._amounts(holders.claims[n], device, request, option) for device, (n, request, option) in each
+            ]
+            put(self.due if waits else self.taken, holders.devices, amounts)
 
     def _amounts(self, claim: ResourceClaim, device: int, request: int, option: int) -> list[float]:
         """Return what a request of a claim consumes of a device. Shape (width,)."""

@@ -40,7 +40,7 @@ class Offers:
     ``ids`` and ``row_of``: identities of devices. ``node`` (D,): the node that each is on, or -1 if several can use it;
     then ``near`` has these nodes (N,) by row. ``of_node``: rows by node, without those. ``attributes``: of each device
     by name, as (kind, text). ``consumption``: what giving them consumes. A device that can be given several times has a
-    row for each share; ``row_of`` has the first.
+    row for each share; ``row_of`` has the first. ``node_count``: how many nodes there are.
     """
 
     def __init__(self, facts: Derived, slices: list[ResourceSlice], classes: Mapping[str, DeviceClass]) -> None:
@@ -82,7 +82,7 @@ class Offers:
         self._matching: dict[DeviceOption, Bool | str] = {}
         self._narrowed: dict[frozenset[Lookup] | None, tuple[list[Face], I32]] = {}
         self._agreeing: dict[str, I32] = {}
-        self._count = len(facts)
+        self.node_count = len(facts)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -102,14 +102,14 @@ class Offers:
     @cached_property
     def placed(self) -> I32:
         """The devices that can be used on each node, in order, and -1 after the last one. Shape (N, most of a node)."""
-        near = [list[int]() for _ in range(self._count)]
+        near = [list[int]() for _ in range(self.node_count)]
         for row, nodes in self.near.items():
             for node in nodes.nonzero()[0].tolist():
                 near[node].append(row)
         of_node = [[*self.of_node.get(node, ()), *rows] for node, rows in enumerate(near)]
         # One table and no lists, so that a search over thousands of nodes takes what it needs of all of them in one
         # step.
-        found = np.full((self._count, max(map(len, of_node), default=0)), -1, dtype=np.int32)
+        found = np.full((self.node_count, max(map(len, of_node), default=0)), -1, dtype=np.int32)
         for node, rows in enumerate(of_node):
             found[node, : len(rows)] = rows
         return found

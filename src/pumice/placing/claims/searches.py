@@ -120,8 +120,9 @@ class Searches:
     def on_node(self, claims: Sequence[ResourceClaim], node: int, free: Bool, left: F64) -> list[Given] | None:
         """Return devices of a node for each claim out of the free ones, or None if they were not found. ``left``: of
         what devices consume."""
-        if len(claims) == 1 and not self._offers.consumption and (plain := _plain_options(claims[0])):
-            return self._first_free(plain, node, free)
+        plain = self.plain_on_node(claims, node, free)
+        if plain is not None:
+            return plain.next()
         (face,) = self._faces(claims, np.array([node], dtype=np.int32), free, left)
         given = self._answer(claims, node, face, free, left).given
         if given is None:
@@ -129,19 +130,11 @@ class Searches:
         devices = self._offers.placed[node].tolist()
         return [[(devices[at], request, option) for at, request, option in each] for each in given]
 
-    def _first_free(self, options: Sequence[DeviceOption], node: int, free: Bool) -> list[Given] | None:
-        """Return what a search finds for a claim of one plain request: the first devices that match an option."""
-        # Without a second request or constraint there is nothing to go back for, so no step is counted.
-        rows = self._offers.placed[node]
-        rows = rows[rows >= 0]
-        for number, option in enumerate(options):
-            mask = self._offers.matching(option)
-            if isinstance(mask, str):
-                continue
-            fit = rows[free[rows] & mask[rows]]
-            if len(fit) >= option.count:
-                return [[(device, 0, number) for device in fit[: option.count].tolist()]]
-        return None
+    def plain_on_node(self, claims: Sequence[ResourceClaim], node: int, free: Bool) -> PlainClaims | None:
+        """Return what claims equal to a plain one get of a node, or None if devices must be searched for."""
+        if len(claims) != 1 or self._offers.consumption or not _is_plain(claims[0]):
+            return None
+        return PlainClaims(self._offers, claims[0], node, free)
 
     def _answer(self, claims: Sequence[ResourceClaim], node: int, face: bytes, free: Bool, amounts: F64) -> _Answer:
         bound = min(STEPS_MAX, self.bound(claims))
@@ -189,12 +182,45 @@ class Searches:
         ]
 
 
-def _plain_options(claim: ResourceClaim) -> Sequence[DeviceOption]:
-    """Return the options of a claim of one request whose devices need not be searched for, () if they must be."""
+class PlainClaims:
+    """Equal claims of one plain request on a node, one after the other: each gets the first devices that match an
+    option and are ``free`` (D,)."""
+
+    # Without a second request or constraint there is nothing to go back for, so no step is counted.
+
+    __slots__ = ("_fit", "_free", "_offers", "_option", "_requests", "_rows", "node")
+
+    def __init__(self, offers: Offers, claim: ResourceClaim, node: int, free: Bool) -> None:
+        self._offers, self._requests, self.node, self._free = offers, claim.requests, node, free
+        rows = offers.placed[node]
+        self._rows = rows[rows >= 0]
+        self._fit: list[int] = []
+        self._option = -1
+
+    def is_for(self, claim: ResourceClaim, node: int) -> bool:
+        """Return True if a claim on a node is one of these."""
+        return node == self.node and not claim.same and claim.requests == self._requests
+
+    def next(self) -> list[Given] | None:
+        """Return the devices of the next claim, or None. Those of the claims before it must not be free any more."""
+        options = self._requests[0].options
+        while self._option < 0 or len(self._fit) < options[self._option].count:
+            if self._option + 1 == len(options):
+                return None
+            self._option += 1
+            mask = self._offers.matching(options[self._option])
+            fit = [] if isinstance(mask, str) else self._rows[self._free[self._rows] & mask[self._rows]].tolist()
+            self._fit = fit
+        count = options[self._option].count
+        given, self._fit = self._fit[:count], self._fit[count:]
+        return [[(device, 0, self._option) for device in given]]
+
+
+def _is_plain(claim: ResourceClaim) -> bool:
+    """Return True for a claim of one request whose devices need not be searched for."""
     if len(claim.requests) != 1 or claim.same:
-        return ()
-    options = claim.requests[0].options
-    return () if any(each.every or each.count > CLAIM_DEVICES_MAX for each in options) else options
+        return False
+    return not any(each.every or each.count > CLAIM_DEVICES_MAX for each in claim.requests[0].options)
 
 
 def _options(claim: ResourceClaim) -> Iterator[DeviceOption]:

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.devices.claims import DeviceOption, DeviceRequest, ResourceClaim, SameAttribute
 from pumice.placing.claims.allocator import STEPS_MAX, Given, Steps, allocate
@@ -112,3 +113,22 @@ def test_equal_nodes_are_searched_once_and_the_bound_is_shared_by_the_questions_
     assert (one.steps, both.room.tolist(), both.cut) == (both.steps, [True, True], None)
     others = [ResourceClaim("ns", f"c{i}", (two,), (SameAttribute(f"gpu.com/{i}"),)) for i in range(9)]
     assert Searches(offers, [claim, *others]).bound([claim]) == SESSION_STEPS_MAX // 10
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equal_plain_claims_get_one_after_the_other_what_a_search_finds_for_each(seed: int) -> None:
+    dice = Random(seed)
+    offers = offers_for(dice, 8)
+    (request,) = claim_of(dice, 1).requests
+    options = tuple(replace(each, every=False) for each in request.options)
+    wanted = ResourceClaim("ns", "c", (replace(request, options=options),))
+    every = [row for row in offers.placed[0].tolist() if row >= 0]
+    free = np.array([dice.random() < 0.8 for _ in range(len(offers))])
+    plain = Searches(offers, [wanted]).plain_on_node([wanted], 0, free)
+    assert plain is not None
+    for _ in range(10):
+        found, expected = plain.next(), slow(offers, wanted, [row for row in every if free[row]], every)
+        assert found == (None if expected is None else [expected])
+        if expected is None:
+            break
+        free[[row for row, _, _ in expected]] = False
