@@ -4,21 +4,24 @@ The work that a job causes depends on what it asks for, which its owner chooses.
 of steps in each cycle, its argument ``maxSearchSteps``. What a step is the action says: an attempt of about equal cost,
 such as a task tried in a domain.
 
-1. The jobs of one namespace in one queue share an *account*. An account that begins gets an equal part of what is not
+1. All actions of a cycle share ``CYCLE_STEPS``: each has an equal part of what those before it have left. A limit above
+   the default is an operator's own, and is granted in full.
+2. The jobs of one namespace in one queue share an *account*. An account that begins gets an equal part of what is not
    given out yet, and always ``FLOOR``. So no tenant uses up what others need, whatever queues its jobs name. If its
-   first job needs more, it gets that out of a reserve as large as the budget. Half of the reserve is for accounts that
-   the last cycle cut, so that a large job of each account is searched for in time, and a cycle is bounded.
-2. A search that has no step left ends. It proves nothing, so nothing that it found may be remembered; the trace has a
+   first job needs more, it gets that out of a reserve, at most as large as the budget. Half of the reserve is for
+   accounts that the last cycle cut, so that a large job of each account is searched for in time, and a cycle is
+   bounded. An action that serves queues in turn shares out what is left in the end once more (``share_rest``).
+3. A search that has no step left ends. It proves nothing, so nothing that it found may be remembered; the trace has a
    ``SearchCut`` for it, and for each job of the account that was not tried.
-3. The next cycle goes on where this one ended: the first job that was not tried comes first in its account. Where that
+4. The next cycle goes on where this one ended: the first job that was not tried comes first in its account. Where that
    is is a note of the snapshot, so a cycle remains a function of its inputs.
-4. Steps are counted as if nothing were remembered. An answer from the memo costs what it cost when it was computed
+5. Steps are counted as if nothing were remembered. An answer from the memo costs what it cost when it was computed
    (``spend_once``), so a cycle with an empty memo is cut at the same step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Protocol
 from zlib import crc32
 
@@ -30,6 +33,9 @@ from pumice.model.blockers import SearchCut
 
 #: Default of ``maxSearchSteps``: steps of one action in one cycle.
 SEARCH_STEPS_MAX = 20_000
+#: Steps of all actions together in one cycle, and their reserves together. A step takes about 25 µs, so that a cycle of
+#: searches takes two CPU seconds at most.
+CYCLE_STEPS, CYCLE_RESERVES = 50_000, 30_000
 #: Steps that each account has in any case.
 FLOOR = 32
 _NOTE = "search"
@@ -56,6 +62,28 @@ class Jobs(TakesJobs, Protocol):
         ...
 
 
+class _OfCycle:
+    """What the actions of a cycle have left of its steps. ``actions``: those that count, in order."""
+
+    def __init__(self, actions: tuple[str, ...]) -> None:
+        self._actions, self._at = actions, 0
+        self._steps, self._reserve = CYCLE_STEPS, CYCLE_RESERVES
+
+    def part(self, action: str, steps: int) -> tuple[int, int]:
+        """Return the steps of the action that begins, and its reserve, at most ``steps`` each."""
+        # An action for which no job waits begins no budget, and leaves its part to those after it.
+        left = self._actions[self._at :]
+        self._at += left.index(action) if action in left else 0
+        actions = max(1, len(self._actions) - self._at)
+        self._at += 1
+        return min(steps, max(self._steps // actions, FLOOR)), min(steps, self._reserve // actions)
+
+    def took(self, steps: int, of_reserve: int) -> None:
+        """Record what an action took, and how much of it out of its reserve."""
+        self._reserve = max(self._reserve - of_reserve, 0)
+        self._steps = max(self._steps - max(steps - of_reserve, 0), 0)
+
+
 class Budget:
     """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
     below 1 there is no limit. ``least``: how many steps an account has, as far as the reserve goes, if it begins with a
@@ -66,8 +94,12 @@ class Budget:
     ) -> None:
         self._least = least
         self._ssn, self._action = ssn, ssn.trace.action
-        self._limited, self._free = steps > 0, steps
-        self._reserve = [steps - steps // 2, steps // 2]  # for all, and for accounts that the last cycle cut
+        self._limited = steps > 0
+        of_cycle = ssn.shared(_OfCycle, lambda: _OfCycle(ssn.policy.searching_actions))
+        self._of_cycle = of_cycle if 0 < steps <= SEARCH_STEPS_MAX else None
+        self._free, reserve = (steps, steps) if self._of_cycle is None else of_cycle.part(self._action, steps)
+        self._reserve = [reserve - reserve // 2, reserve // 2]  # for all, and for accounts that the last cycle cut
+        self._granted = reserve
         self._of = {job: self._account_of(job) for job in rows.tolist()}
         self._not_begun = set(self._of.values())
         self._left: dict[Account, int] = {}
@@ -141,6 +173,26 @@ class Budget:
             self._free += max(self._left.get(account, 0) - self._beyond.get(account, 0), 0)
             self._left[account] = 0
 
+    def share_rest(self, jobs: Collection[int]) -> list[int]:
+        """Share what all accounts have left among those of ``jobs`` that were not tried. Return these jobs, to be tried
+        now, in the order in which they would have been. Call it after the last job, until it returns none."""
+        cut = {account: [job for job in noted if job in jobs] for account, noted in self._cut.items()}
+        cut = {account: noted for account, noted in cut.items() if noted}
+        if not cut:
+            return []
+        # What an account has beyond its part was never taken from the others.
+        rest = self._free + sum(max(left - self._beyond[each], 0) for each, left in self._left.items())
+        part = rest // len(cut)
+        if not part:
+            return []
+        self._free = rest - part * len(cut)
+        self._left, self._beyond = dict.fromkeys(self._left, 0), dict.fromkeys(self._beyond, 0)
+        for account, noted in cut.items():
+            self._left[account] = part
+            for job in noted:
+                del self._cut[account][job]
+        return [job for noted in cut.values() for job in noted]
+
     # -- steps --------------------------------------------------------------------------------------------------------
 
     def spend(self, steps: int = 1) -> bool:
@@ -192,6 +244,16 @@ class Budget:
         self._is_free = self.is_paid(key)
         return self._is_free
 
+    def is_account_of(self, jobs: list[int]) -> bool:
+        """Return True if all of these jobs take their steps where the current one does, and none is postponed."""
+        account = self._account
+        return account not in self._resume and all(self._of[job] == account for job in jobs)
+
+    def has_more_than(self, steps: int) -> bool:
+        """Return True if the account of the current job has more steps left than so many."""
+        account = self._account
+        return not self._limited or (account is not None and self._left[account] > steps)
+
     def is_cut(self) -> bool:
         """Return True if the current job had no step left, so that its failure proves nothing."""
         return self._is_cut
@@ -199,7 +261,7 @@ class Budget:
     def spend_once(self, key: Hashable, steps: int) -> bool:
         """Take the steps of an answer that the session may have had before. Return False if none was left."""
         # Once per account and action: the second use of an answer costs the session nothing, whether or not it was in
-        # the memo when the cycle began (rule 4).
+        # the memo when the cycle began (rule 5).
         answer = self._account, self.changes, key
         if answer in self._paid:
             return True
@@ -212,6 +274,8 @@ class Budget:
 
     def end(self) -> None:
         """Trace the jobs that were cut, and note where the next cycle goes on."""
+        if self._of_cycle is not None:
+            self._of_cycle.took(sum(self._spent.values()), self._granted - sum(self._reserve))
         notes = self._ssn.snapshot.notes
         for account in dict.fromkeys(self._of.values()):
             jobs = list(self._cut.get(account, ()))

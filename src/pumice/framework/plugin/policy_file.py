@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 
 from msgspec import Struct, field
 
@@ -71,6 +72,11 @@ class Policy(Struct, frozen=True, dict=True):
         # An action may be listed several times, and the last run of ``first`` counts.
         names = [action.name for action in self.actions]
         return first in names and name in names[len(names) - names[::-1].index(first) :]
+
+    @cached_property
+    def searching_actions(self) -> tuple[str, ...]:
+        """The names of the actions whose work is limited by steps, in order: those with ``maxSearchSteps``."""
+        return tuple(each.name for each in self.actions if "maxSearchSteps" in signature(each.run).parameters)
 
     def section(self, name: str) -> Mapping[str, object]:
         """Return one of ``sections``, empty if it is missing."""

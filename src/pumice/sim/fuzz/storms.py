@@ -85,7 +85,8 @@ def draw_storm(dice: Dice, dialect: str) -> tuple[Conf, list[Raw]]:
 def _objects(world: _World) -> list[Raw]:
     """Return a cluster of Volcano's: pods fill it (for ``allocate``, half of it)."""
     dice, action = world.dice, world.action
-    tier = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}} if action == "allocate" else {}
+    within = action == "allocate" and dice.chance(0.5)
+    tier = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}} if within else {}
     gangs = "gang" in action
     # The actions that evict whole gangs count nodes that a selector leaves, so for them the port is taken everywhere.
     never = dice.one(("port",) if gangs else ("selector", "port", "taken name"))

@@ -12,7 +12,7 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
-from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
+from pumice.framework.cycle.budget import FLOOR, SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
@@ -35,6 +35,10 @@ from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.label_domains import label_domains
 from pumice.volcano.topology.rules import has_hard, in_label_domain
 
+#: Steps of an attempt on all nodes that failed: for itself, for each kind of task that was tried, and for each task
+#: that was placed and taken back. A step takes about 25 µs.
+_ATTEMPT_STEPS, _KIND_STEPS, _UNDONE_STEPS = 12, 10, 1
+
 #: Points that an attempt asks about the job.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 
@@ -52,8 +56,8 @@ def allocate(
 
     Ready jobs are committed. Jobs that are only pipelined keep their reservations for the session. Everything else is
     rolled back. ``promisedFirst``: place jobs for which other jobs were evicted in an earlier cycle before all others
-    (decision 0016). ``maxSearchSteps``: counted steps in a cycle for jobs with a topology or sub-groups, shared out
-    over queues and namespaces; 0 for no limit. A step is a kind of task that is tried in a domain.
+    (decision 0016). ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0: no limit.
+    They are taken by trials in domains, and elsewhere by attempts that fail.
     ``secondTries``: if a gang of different pods finds no place pod by pod, pack the largest first, then search.
     """
     allocation = _Allocation(
@@ -74,12 +78,29 @@ def _least_steps(ssn: Session) -> Callable[[int], int]:
     # No method: the budget would refer to the action that refers to it, and only the garbage collector could free such
     # a circle, with the session and all its pods.
     def found(job: int) -> int:
+        if not _is_in_domain(ssn, job):
+            return FLOOR
         # Imported late: few clusters have gangs with a topology.
         from pumice.volcano.topology.domains import steps_in_domains
 
         return steps_in_domains(ssn, job)
 
     return found
+
+
+def _is_in_domain(ssn: Session, job: int) -> bool:
+    """Return True if a job is placed in the best of several domains."""
+    # Without a policy or a hard topology the tree of hypernodes plays no part, and all nodes are one domain.
+    jobs = ssn.tables.jobs
+    return bool(jobs.has_policy[job]) or (bool(jobs.has_topology[job]) and has_hard(ssn.tables, job))
+
+
+def _steps_of(ssn: Session, failed: Attempt) -> int:
+    """Return the steps of an attempt on all nodes that failed."""
+    undone = [row for op in failed.undone for row in op.placement.rows]
+    tried = {*undone, *(row for row, errors in failed.errors if not errors.skipped)}
+    kinds = len({ssn.tables.tasks.cls.item(row) for row in tried})
+    return _ATTEMPT_STEPS + _KIND_STEPS * kinds + _UNDONE_STEPS * len(undone)
 
 
 def _kept_nominations(ssn: Session) -> AnyArray:
@@ -126,11 +147,18 @@ class _Allocation:
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
         self.small = SmallGangs(ssn, placing_of(ssn).feasible, for_all=self.second_tries)
-        self.equal = EqualJobs(ssn, failures, tried=self.gated)
-        in_domain = rows[[self._is_in_domain(job) for job in rows.tolist()]]
-        self.budget = Budget(ssn, in_domain, self.steps, least=_least_steps(ssn))
-        if self.promised_first:
-            rows = self._promised_first(rows)
+        self.budget = Budget(ssn, rows, self.steps, least=_least_steps(ssn))
+        self.equal = EqualJobs(ssn, failures, tried=self.gated, budget=self.budget)
+        # A search in domains may be cut in its midst, and would begin anew.
+        anywhere = set(rows[~ssn.tables.jobs.has_topology[rows] & ~ssn.tables.jobs.has_policy[rows]].tolist())
+        self._in_turn(self._promised_first(rows) if self.promised_first else rows)
+        while left := self.budget.share_rest(anywhere):
+            self._in_turn(np.array(left))
+        self.budget.end()
+
+    def _in_turn(self, rows: AnyArray) -> None:
+        """Place jobs that have steps left, one job of a queue at a time."""
+        ssn = self.ssn
         lines = ssn.order.lines(rows)
         queues = Heap(ssn.order.queue_keys(), list(lines))
         while queues:
@@ -148,7 +176,7 @@ class _Allocation:
             if not lines[queue]:
                 continue
             job = lines[queue].pop()
-            if self._is_in_domain(job) and self.budget.is_postponed(job):
+            if self.budget.is_postponed(job):
                 self.postponed.setdefault(queue, []).append(job)
             elif self._try_job(job):
                 lines[queue].push(job)
@@ -156,13 +184,6 @@ class _Allocation:
                 self.equal.go_on(lines[queue])
             # Pushed after each job, because the job's placement changed the share by which queues are ordered.
             queues.push(queue)
-        self.budget.end()
-
-    def _is_in_domain(self, job: int) -> bool:
-        """Return True if a job is placed in the best of several domains."""
-        # Without a policy or a hard topology the tree of hypernodes plays no part, and all nodes are one domain.
-        jobs = self.ssn.tables.jobs
-        return bool(jobs.has_policy[job]) or (bool(jobs.has_topology[job]) and has_hard(self.ssn.tables, job))
 
     def _promised_first(self, rows: AnyArray) -> AnyArray:
         """Place jobs that have nominated tasks, and return the jobs that are left for the regular order."""
@@ -182,8 +203,10 @@ class _Allocation:
     # -- one try of one job -------------------------------------------------------------------------------------------
 
     def _try_job(self, job: int) -> bool:
-        """Try to place a job. Return True if it should come back into the queue."""
+        """Try to place a job that has steps. Return True if it should come back into the queue."""
         comes_back = self.failed = False
+        if not self.budget.begin(job):
+            return False
         with self.ssn.fault_scope(self.ssn.tables.jobs.uids[job]):
             comes_back = self._allocate(job)
         return comes_back
@@ -202,11 +225,9 @@ class _Allocation:
             if job in self.gated:
                 take_gates_off(ssn, job)
             pending_tasks = PendingTasks(ssn, job)
-        in_domain = self._is_in_domain(job)
+        in_domain = _is_in_domain(ssn, job)
         if not pending_tasks:
             self._look_again(job, in_domain=in_domain)
-            return False
-        if in_domain and not self.budget.begin(job):
             return False
         with ssn.statement() as stmt:
             if not in_domain:
@@ -263,8 +284,7 @@ class _Allocation:
         if not job_ready(ssn, job):
             # Volcano neither commits nor discards a job that is only pipelined. Its placements stay in the session as
             # a reservation, and nothing is sent to the cluster.
-            stmt.keep_uncommitted()
-            self._note(job, attempt.end(stmt))
+            self._reserve(stmt, job, attempt)
             return False
         self._commit(stmt, job, attempt)
         ssn.trace.moved.add(job)
@@ -283,11 +303,11 @@ class _Allocation:
             self.pending[job] = pending_tasks
             return any(pending_tasks.sub_queues.values())
         if placed:
-            stmt.keep_uncommitted()
-        else:
-            stmt.discard()
-        if placed or not self.budget.is_cut():
-            if not (placed or attempt.findings or attempt.errors):
+            self._reserve(stmt, job, attempt)
+            return False
+        stmt.discard()
+        if not self.budget.is_cut():
+            if not (attempt.findings or attempt.errors):
                 attempt.findings.append(NoDomain())
             self._note(job, attempt.end(stmt))
         return False
@@ -315,11 +335,12 @@ class _Allocation:
                 reached, pending_tasks = Progress.READY, PendingTasks(ssn, job)
         if not reached:
             stmt.discard()
-            self._failed(job, attempt, attempt.end(stmt))
+            result = attempt.end(stmt)
+            self.budget.spend_besides(_steps_of(ssn, result))
+            self._failed(job, attempt, result)
             return False
         if reached is not Progress.READY:
-            stmt.keep_uncommitted()
-            self._note(job, attempt.end(stmt))
+            self._reserve(stmt, job, attempt)
             return False
         self._commit(stmt, job, attempt)
         if subs.nominated[sub] >= 0:
@@ -333,6 +354,7 @@ class _Allocation:
         """Place a job in the first domain of its node label where it gets ready. Return True if it has tasks left."""
         ssn, sub_queue = self.ssn, pending_tasks.sub_queues[sub]
         rows, promised = sub_queue.rows[sub_queue.position :], list[Domain]()
+        steps = _ATTEMPT_STEPS + _KIND_STEPS * len(set(sub_queue.classes[sub_queue.position :]))
         for domain in label_domains(ssn, job, sub, rows):
             tried, mark = pending_tasks.copy(), stmt.mark()
             reached = allocate_tasks(ssn, stmt, sub, tried.sub_queues[sub], domain, attempt, cached=self.cached)
@@ -345,11 +367,13 @@ class _Allocation:
             if reached is Progress.PIPELINED and np.isin(ssn.tables.tasks.nominated[rows], domain.nodes.rows).any():
                 promised.append(domain)
             stmt.rollback(mark)
+            if not self.budget.spend(steps):
+                stmt.discard()
+                return False
         for domain in promised[:1]:
             queue = pending_tasks.copy().sub_queues[sub]
             allocate_tasks(ssn, stmt, sub, queue, domain, attempt, cached=self.cached)
-            stmt.keep_uncommitted()
-            self._note(job, attempt.end(stmt))
+            self._reserve(stmt, job, attempt)
             return False
         stmt.discard()
         attempt.findings.append(NoDomain())
@@ -361,9 +385,16 @@ class _Allocation:
         # Saved before the commit, which empties the statement.
         placed = stmt.save()
         stmt.commit()
+        self.equal.changes += 1
         result = attempt.end(stmt, placed)
         if result.undone or result.errors or result.findings:
             self._note(job, result)
+
+    def _reserve(self, stmt: Statement, job: int, attempt: OpenAttempt) -> None:
+        """Keep the placements of a job that waits for others to leave as a reservation, and record the attempt."""
+        stmt.keep_uncommitted()
+        self.equal.changes += 1
+        self._note(job, attempt.end(stmt))
 
     def _failed(self, job: int, attempt: OpenAttempt, result: Attempt) -> None:
         """Record an attempt that placed and changed nothing. Equal jobs may share the failure."""

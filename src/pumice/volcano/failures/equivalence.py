@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
@@ -41,6 +41,12 @@ class EqualJobs:
         # each of them, so that n jobs would take n² steps. After one in vain, a part of as many jobs must be handled
         # one by one before the next, which bounds the looks together by a multiple of the number of jobs.
         self._one_by_one = 0
+        #: How often the action has placed jobs. Steps that were taken before count no more.
+        self.changes = 0
+
+    def _key(self, job: int) -> Hashable:
+        """Return the key under which the steps of a failure are taken once."""
+        return self.changes, self._failures.key(job)
 
     def is_fresh(self, job: int) -> bool:
         """Return True if a failure of the job may hold for other jobs."""
@@ -54,7 +60,7 @@ class EqualJobs:
         """Keep the failure of a job that was fresh before its attempt and that changed nothing."""
         self._failures.keep(job, attempt, self._budget.taken if self._budget is not None else 0)
         if self._budget is not None:
-            self._budget.paid(self._failures.key(job))
+            self._budget.paid(self._key(job))
         for finding in attempt.findings:
             self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], finding)
 
@@ -67,9 +73,9 @@ class EqualJobs:
         if failure is None:
             # Where nothing is remembered an equal job is tried again, and costs no more than where it is not.
             if budget is not None and self._failures.is_fresh(job):
-                budget.is_free(self._failures.key(job))
+                budget.is_free(self._key(job))
             return False
-        if budget is not None and not budget.spend_once(self._failures.key(job), failure.steps):
+        if budget is not None and not budget.spend_once(self._key(job), failure.steps):
             return False
         self._ssn.trace.fail(np.array([job]), failure)
         for finding in failure.findings:
@@ -82,8 +88,9 @@ class EqualJobs:
         # job in the queue shares the failure, one pass over arrays handles all of them.
         while jobs:
             if len(jobs) > 1 and not self._one_by_one:
-                known = self._known_failures(np.array(jobs.rows()))
-                if known is not None and self._paid(known):
+                rows = jobs.rows()
+                known = self._known_failures(np.array(rows))
+                if known is not None and self._pay(rows, known):
                     self._fail_all(jobs.pop_all(), known)
                     return
                 self._one_by_one = len(jobs) // _LOOKS
@@ -104,10 +111,17 @@ class EqualJobs:
         self._fail_all(rows, known)
         return True
 
-    def _paid(self, known: list[tuple[AnyArray, Failure]]) -> bool:
-        """Return True if the steps of these failures were taken."""
+    def _pay(self, rows: list[int], known: list[tuple[AnyArray, Failure]]) -> bool:
+        """Return True if the steps of these failures of ``rows`` were taken before, or are taken now."""
         budget = self._budget
-        return budget is None or all(budget.is_paid(self._failures.key(int(jobs[0]))) for jobs, _ in known)
+        if budget is None:
+            return True
+        steps = {self._key(int(jobs[0])): failure.steps for jobs, failure in known}
+        unpaid = {key: count for key, count in steps.items() if not budget.is_paid(key)}
+        # With more than they need, it makes no difference in which order the jobs take their steps.
+        if unpaid and not (budget.is_account_of(rows) and budget.has_more_than(sum(unpaid.values()))):
+            return False
+        return all(budget.spend_once(key, count) for key, count in unpaid.items())
 
     def _may_begin(self, job: int) -> bool:
         """Return True if the job is next and has steps."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.cycle.budget import FLOOR, Budget
+from pumice.framework.cycle.budget import CYCLE_STEPS, FLOOR, SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.outcome import Writes
 from pumice.framework.cycle.session import Session
@@ -220,6 +220,49 @@ def test_what_an_account_has_out_of_the_reserve_is_not_given_to_others() -> None
     assert budget.begin(1)
     assert budget.spend(119)
     assert not budget.spend()
+
+
+def test_what_all_leave_is_shared_by_those_that_were_cut() -> None:
+    ssn = opened(store_of("p/a/j0", "q/a/j1", "q/a/j2", "q/a/j3", "r/a/j4"))
+    rows = ssn.jobs.rows.tolist()
+    budget = Budget(ssn, ssn.jobs.rows, 120)
+    for job in rows[:2]:
+        assert budget.begin(job)
+        budget.spend_besides(40)
+    assert not budget.begin(rows[2])
+    assert not budget.begin(rows[3])
+    assert budget.begin(rows[4])
+    # The last account has spent nothing, and its 40 steps are left.
+    assert budget.share_rest({rows[3]}) == [rows[3]]
+    assert budget.begin(rows[3])
+    assert budget.spend(40)
+    assert not budget.share_rest(rows)
+    budget.end()
+    assert cut(ssn) == ["j2"]
+
+
+def test_actions_of_a_cycle_share_its_steps() -> None:
+    ssn = session(store_of("q/a/j"), actions="allocate, preempt, reclaim, gangpreempt, gangreclaim")
+    spent = [most_of(ssn, action) for action in ("allocate", "reclaim", "gangreclaim")]
+    # A fifth of all; then a third of what is left, as preempt has taken nothing; then all that is left, up to the limit
+    # of one action.
+    assert spent == [CYCLE_STEPS // 5, (CYCLE_STEPS - spent[0]) // 3, SEARCH_STEPS_MAX]
+
+
+def test_a_limit_above_the_default_is_granted_in_full() -> None:
+    ssn = session(store_of("q/a/j"))
+    assert most_of(ssn, "allocate", 2 * SEARCH_STEPS_MAX) == 2 * SEARCH_STEPS_MAX
+
+
+def most_of(ssn: Session, action: str, steps: int = SEARCH_STEPS_MAX) -> int:
+    """Return how many steps a job has in an action."""
+    ssn.trace.action = action
+    budget = Budget(ssn, ssn.jobs.rows, steps)
+    assert budget.begin(0)
+    while budget.spend():
+        pass
+    budget.end()
+    return budget.taken - 1
 
 
 def test_a_key_is_first_once() -> None:
