@@ -103,6 +103,18 @@ def test_what_means_nothing_finds_no_node_and_the_rest_is_served() -> None:
     assert list(cycle(found, policy(["allocate"], SHARING)).binds) == ["good-0"]
 
 
+def test_a_group_fits_now_with_what_is_releasing_there() -> None:
+    """A node whose shared device has room only once a half has left is as available as one with an idle GPU, so the
+    fuller node is taken, and the half waits there. Source: KAI NodeInfo, isTaskAllocatable with shared groups."""
+    stays, leaves = job_of("stays", ["b"], HALF, "g"), job_of("leaves", ["b"], HALF, "g")
+    leaves = [replace(each, deletion=NOW) if isinstance(each, Pod) else each for each in leaves]
+    found = store(node("a", 1, labels=MEMORY), node("b", 1, labels=MEMORY), queue("q"))
+    for each in (*stays, *leaves, *job_of("new", [""])):
+        found.apply(Seen(each))
+    ran = cycle(found, policy(["allocate"]))
+    assert ran.states["new-0"] == "Pipelined@b"
+
+
 def test_where_no_node_has_gpus_nobody_shares_one() -> None:
     found = store(node("a", 0), queue("q"), *job_of("j", [""]))
     assert cycle(found, policy(["allocate"], SHARING)).binds == {}
