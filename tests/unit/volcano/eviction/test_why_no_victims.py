@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pumice.kube.scheduler.cycle_log import tell_cycle
+from pumice.kube.scheduler.logs import V4
 from pumice.model.blockers import Blocker, CannotEvict, OutOfReach, Protected, TooSmall
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
@@ -22,6 +24,18 @@ def test_why_says_who_might_go_and_what_each_plugin_keeps() -> None:
         "cannot preempt: none of the 2 running pods of queue default on 1 node can be evicted; priority protects 2 of"
         " the same or a higher priority; gang protects 2 that their gangs need for their minimum (ns/low: 2, minimum 2)"
     )
+
+
+def test_the_gang_that_spares_is_named_in_the_log_and_to_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
+    gangs = gang("web", 2, 2, on="n"), gang("elastic", 2, 1, on="n")
+    state = cluster(LEVELS, node("n", 4), *gangs, gang("g", 1, 1, level="high", creation=1.0, cpu=2))
+    outcome = run(state, PREEMPT).outcome
+    named = "gang protects 3 that their gangs need for their minimum (ns/web: 2, minimum 2, ns/elastic: 1, minimum 1)"
+    assert named in why_jobs_wait(outcome)["ns/g"].text
+    with caplog.at_level(V4, "pumice.cycle"):
+        tell_cycle(outcome, [])
+    (line,) = (each for each in caplog.messages if each.startswith("<ns/g> cannot preempt: "))
+    assert named in line
 
 
 def test_budgets_that_protect_pods_are_named_with_counts() -> None:
