@@ -15,7 +15,7 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, compared
 from pumice.columns.table import Table, number, objects
-from pumice.model.devices.gpu import GPU_RESOURCE, mig_gpus
+from pumice.model.devices.gpu import GPU_RESOURCE, asks_for_gpus, mig_gpus
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 
@@ -84,6 +84,11 @@ class ClassTable(Table):
         """Return the requests of all classes in use."""
         return [self.specs[row].request for row in self.alive.nonzero()[0].tolist()]
 
+    def ask_for_gpus(self) -> bool:
+        """Return True if a class in use counts in GPUs."""
+        specs = (self.specs[row] for row in self.alive.nonzero()[0].tolist())
+        return any(asks_for_gpus(spec.request, spec.gpu_share) for spec in specs)
+
     def measure(self, axis: ResourceAxis) -> None:
         """Change to another axis of resources. Every class gets a new identity."""
         self._axis = axis
@@ -111,7 +116,7 @@ def _shares(specs: Sequence[PodSpec], req: F64, axis: ResourceAxis) -> dict[str,
     """Return the columns in which shares of GPUs count differently from the request."""
     charge, frees, share_mib = req.copy(), req.copy(), np.zeros(len(specs))
     gpu = axis.column.get(GPU_RESOURCE, -1)
-    # A cluster without GPUs has no column to count them in, and no pod there can get one.
+    # There is no column to count them in where no pod asks for GPUs.
     for i, spec in enumerate(specs if gpu >= 0 else ()):
         charge[i, gpu] += sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
         share = spec.gpu_share

@@ -27,7 +27,7 @@ from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.devices.claims import ResourceSlice
 from pumice.model.devices.extended import asks_for_any
-from pumice.model.devices.gpu import GPU_RESOURCE, is_gpu
+from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare, asks_for_gpus, is_gpu
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -172,7 +172,8 @@ class Store:
                 self._usage.seen(pods, self._known_pod)
             runs = list(runs_of(pods))
             for run in runs:
-                self._cover(next(iter(run.values())).spec.request)
+                spec = next(iter(run.values())).spec
+                self._cover(spec.request, spec.gpu_share)
             self._tasks.seen(runs)
             if self._grants:
                 self._grants.bound([key for key, pod in pods.items() if pod.node_name])
@@ -347,14 +348,15 @@ class Store:
         """Take in what a node has or a queue names: each resource in it needs a column."""
         self._stale_axis |= not all(map(self._tables.axis.offers, amounts))
 
-    def _cover(self, asked: Resource | None) -> None:
-        """Make sure that every resource of a request is counted."""
+    def _cover(self, asked: Resource | None, share: GpuShare | None = None) -> None:
+        """Make sure that every resource of a request is counted, GPUs by their name."""
         # At once and not in ``snapshot``: the request is about to be written as a row.
         if asked is None:
             return
         axis = self._tables.axis
-        if not axis.covers(asked) or (not axis.offers(asked) and asks_for_any(asked, self._beside.backed)):
-            self._measure(asked)
+        gpus = GPU_RESOURCE not in axis.column and asks_for_gpus(asked, share)
+        if gpus or not axis.covers(asked) or (not axis.offers(asked) and asks_for_any(asked, self._beside.backed)):
+            self._measure(asked, gpus=gpus)
 
     def _devices_changed(self) -> None:
         """Find out whether nodes offer other amounts by devices than before."""
@@ -366,13 +368,16 @@ class Store:
             now = self._beside.by_devices(self.nodes.values(), column)
             self._stale_nodes |= now != self._by_devices
 
-    def _measure(self, *asked: Resource) -> None:
-        """Compute the axis of resources, and change all tables to it if it is another one."""
+    def _measure(self, *asked: Resource, gpus: bool = False) -> None:
+        """Compute the axis of resources, and change all tables to it if it is another one. ``gpus``: they are asked
+        for."""
         # Resources never leave the axis: nodes that offer them come back, and each change costs new tables.
         tables, names = self._tables, set(self._tables.axis.offered)
         for node in self.nodes.values():
             names.update(node.allocatable.scalars or (), node.oversubscription.scalars or ())
-        if self._beside.offers_gpus:
+        # Queues of KAI share GPUs by what is asked for, also while no node has any: without a name of their own, a cycle
+        # would depend on whether a node ever had some.
+        if gpus or self._beside.offers_gpus or self._tables.classes.ask_for_gpus():
             names.add(GPU_RESOURCE)
         asks = (*asked, *tables.classes.asks(), *tables.jobs.asks())
         # Every device class backs a resource, and only those that are asked for get a column.

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from pumice.model.resources import Resource
+
 GPU_RESOURCE = "nvidia.com/gpu"
 GPU_FRACTION_ANNOTATION = "gpu-fraction"
 GPU_MEMORY_ANNOTATION = "gpu-memory"
@@ -181,3 +183,10 @@ def mig_gpus(resource: str) -> int:
     """Return how many GPUs a MIG instance counts in a quota (``mig-Ng.Mgb``: N), 0 for other resources."""
     match = _MIG.fullmatch(resource)
     return int(match[1]) if match else 0
+
+
+def asks_for_gpus(request: Resource, share: GpuShare | None) -> bool:
+    """Return True if a pod asks for GPUs: for whole ones, for a share of some, or for MIG instances."""
+    return share is not None or any(
+        amount > 0 and (name == GPU_RESOURCE or mig_gpus(name)) for name, amount in (request.scalars or {}).items()
+    )
