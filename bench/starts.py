@@ -1,11 +1,11 @@
 """How right predicted starts are, on Theta and on Philly: coverage of their intervals, and the error of their middle.
 
-    python -m bench.starts --trace theta_2023 --asks 120 --samples 8
+    python -m bench.starts --trace theta_2023 --days 60 --asks 60 --samples 8 --until-days 4
 
 The trace is simulated once under a policy. At moments drawn by seed the starts of all waiting jobs are predicted, from
 what is known then: objects of the cluster, jobs that have come and ended. What is compared with it, in the same run:
 EASY backfilling with estimates as run times and no later jobs, and the number of jobs ahead times the mean time between
-starts during the last day.
+starts during the last day. Whatever lies beyond ``--until-days`` counts as that time, a wait as well as a prediction.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -62,8 +63,15 @@ INPUTS = {
 class Asker:
     """Simulates the trace, and predicts at each of ``moments``, ascending."""
 
-    def __init__(self, scene: Any, policy: Policy, moments: Sequence[float], horizon: Horizon) -> None:
-        self.policy, self.moments, self.horizon = policy, list(moments), horizon
+    def __init__(
+        self,
+        scene: Any,
+        policy: Policy,
+        moments: Sequence[float],
+        horizon: Horizon,
+        observe: Callable[[Asker], object] = lambda asker: None,
+    ) -> None:
+        self.policy, self.moments, self.horizon, self.observe = policy, list(moments), horizon, observe
         self.easy = policy_of(POLICIES["easy"]).policy
         self.cluster = SimCluster(Engine(0.0))
         self.controller = Controller(self.cluster)
@@ -104,6 +112,7 @@ class Asker:
             while self.moments and now >= self.moments[0]:
                 self.moments.pop(0)
             self._ask(now)
+            self.observe(self)
         return report
 
     def _ask(self, now: float) -> None:
@@ -131,16 +140,18 @@ class Asker:
                     "simulated": [min(quantile, self.horizon.until_s) for quantile in each.simulated_s],
                     "quantiles": [min(quantile, self.horizon.until_s) for quantile in quantiles],
                     "easy": self.horizon.until_s if limit is None else limit,
-                    "drain": place / rate if rate else self.horizon.until_s,
+                    "drain": min(place / rate, self.horizon.until_s) if rate else self.horizon.until_s,
                     "waited_s": None,
                 }
             )
 
 
-def figures(asked: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def figures(asked: Sequence[dict[str, Any]], until_s: float) -> dict[str, Any]:
     """Return coverage and median errors of the predictions of which the start is known."""
     known = [each for each in asked if each["waited_s"] is not None]
-    waits = np.array([each["waited_s"] for each in known])
+    if not known:
+        return {"predictions": len(asked), "known": 0}
+    waits = np.minimum([each["waited_s"] for each in known], until_s)
     told = np.array([each["quantiles"] for each in known])
     raw = np.array([each["simulated"] for each in known])
     errors = {name: np.abs(np.array([each[name] for each in known]) - waits) for name in ("easy", "drain")}
@@ -169,20 +180,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--asks", type=int, default=120)
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--until-days", type=float, default=7.0)
+    parser.add_argument(
+        "--days", type=float, default=366.0, help="only jobs that arrive in the first days of the trace"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="write every prediction into this file")
     given = parser.parse_args(arguments)
     chosen = INPUTS[given.trace]
     inputs = pumice.load(chosen.path.format(TRACES), nodes=chosen.nodes or None).inputs
-    last = max(work.arrival_s for work in inputs.scene.works)
+    scene = replace(
+        inputs.scene, works=tuple(work for work in inputs.scene.works if work.arrival_s < DAY_S * given.days)
+    )
+    last = max(work.arrival_s for work in scene.works)
     dice = random.Random(given.seed)
     moments = sorted(dice.uniform(0.1 * last, last) for _ in range(given.asks))
-    asker = Asker(
-        inputs.scene, policy_of(chosen.policy).policy, moments, Horizon(given.until_days * DAY_S, given.samples)
-    )
+    horizon = Horizon(given.until_days * DAY_S, given.samples)
+
+    def observe(asker: Asker) -> None:
+        print(json.dumps(figures(asker.asked, horizon.until_s)), file=sys.stderr, flush=True)
+
+    asker = Asker(scene, policy_of(chosen.policy).policy, moments, horizon, observe)
     if given.keep:
         given.keep.write_text(json.dumps(asker.asked))
-    print(json.dumps({**figures(asker.asked), "cpu_s_a_prediction": round(asker.cpu_s / given.asks, 2)}))
+    found = figures(asker.asked, horizon.until_s)
+    print(json.dumps({**found, "cpu_s_a_prediction": round(asker.cpu_s / given.asks, 2)}))
     return 0
 
 
