@@ -39,6 +39,7 @@ POLICIES = {
     "fcfs": _conf("after: 0s, backfill: false", ""),
     "easy": _conf("after: 0s", ""),
     "easy-grace": _conf("after: 0s, grace: 3m", ""),
+    "conservative": _conf("after: 0s, grace: 3m, reservations: 64", ""),
     "shortest": _conf("", 'oldestAfter: ""'),
     "reserved": _conf("after: 96h", "oldestAfter: 96h"),
     # Of the jobs of 2022 that run longer than they asked for, 95 % do so by less than 3 minutes.

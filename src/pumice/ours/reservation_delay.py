@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from pumice.model.blockers import MovedBy
 
-#: Jobs whose starts are remembered. Only one has a reservation at a time, so more are never needed.
-_JOBS_MAX = 64
+#: Jobs whose starts are remembered: as many as may have a reservation at a time.
+JOBS_MAX = 64
 #: Candidates for causes that are tried at most. Each costs a search for places.
 _CANDIDATES_MAX = 32
 #: A start is later if it is so by more than this, in seconds: events of one moment come one after the other.
@@ -47,7 +47,7 @@ def said_starts(notes: Mapping[str, float]) -> dict[str, SaidStart]:
 
 def notes_of(said: Mapping[str, SaidStart], before: Mapping[str, SaidStart]) -> dict[str, float]:
     """Return the notes to write when ``said`` takes the place of ``before``: only differences, NaN ends a note."""
-    kept = dict(list(said.items())[:_JOBS_MAX])
+    kept = dict(list(said.items())[:JOBS_MAX])
     notes: dict[str, float] = {}
     for job in dict.fromkeys((*before, *kept)):
         now, then = kept.get(job), before.get(job)

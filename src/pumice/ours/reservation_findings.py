@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pumice.model.blockers import AHEAD, REPLANNED, TOO_LONG, MovedBy, StartReserved
-from pumice.ours.reservation_delay import LATER_S, SaidStart, notes_of, said_starts
-from pumice.ours.reservation_plan import Plan
+from pumice.ours.reservation_delay import LATER_S, SaidStart, notes_of
+from pumice.ours.reservation_plan import Kept, Plan
 
 
 class ReservationFindings:
@@ -14,33 +14,32 @@ class ReservationFindings:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        before = said_starts(plan.ssn.snapshot.notes)
+        before = plan.said
         self.of_jobs = dict(self._ended(before))
         said = {job: each for job, each in before.items() if job not in self.of_jobs and self._still_waits(job)}
-        # Otherwise jobs before it start in this cycle, and where they go is not decided yet: nothing is said.
+        # Otherwise jobs before them start in this cycle, and where they go is not decided yet: nothing is said.
         if plan.is_firm:
-            said |= self._reserved(before)
+            for kept in plan.kept:
+                said[kept.reservation.job] = self._reserved(kept, before.get(kept.reservation.job))
         self.notes = notes_of(said, before)
 
-    def _reserved(self, before: dict[str, SaidStart]) -> dict[str, SaidStart]:
-        """Take in the start that is reserved in this cycle, and return it for the next."""
-        plan, kept = self._plan, self._plan.reservation
-        assert kept is not None and plan.reserved is not None, "firm without a reservation"
-        start, now, was = kept.start, plan.ssn.now, before.get(kept.job)
-        places = plan.places_when_empty(plan.reserved[1][0])
+    def _reserved(self, kept: Kept, was: SaidStart | None) -> SaidStart:
+        """Take in the start that is reserved for a job in this cycle, and return it for the next."""
+        plan, found = self._plan, kept.reservation
+        start, now, places = found.start, plan.ssn.now, plan.places_when_empty(kept.demands[0])
         if was is not None and start > was.start + LATER_S:
-            causes = plan.delays(was)
-            self.of_jobs[kept.job] = StartReserved(start, kept.basis, was.first, was.start, causes)
-            return {kept.job: SaidStart(start, now, was.first, places)}
+            causes = plan.delays(kept, was)
+            self.of_jobs[found.job] = StartReserved(start, found.basis, was.first, was.start, causes)
+            return SaidStart(start, now, was.first, places)
         first = start if was is None else was.first
-        self.of_jobs[kept.job] = StartReserved(start, kept.basis, first)
+        self.of_jobs[found.job] = StartReserved(start, found.basis, first)
         # Unchanged as long as the start is: a note that changes each cycle would be a change of the snapshot.
         is_same = was is not None and abs(start - was.start) <= LATER_S
-        return {kept.job: was if was is not None and is_same else SaidStart(start, now, first, places)}
+        return was if was is not None and is_same else SaidStart(start, now, first, places)
 
-    def _ended(self, before: dict[str, SaidStart]) -> Iterator[tuple[str, StartReserved]]:
+    def _ended(self, before: Mapping[str, SaidStart]) -> Iterator[tuple[str, StartReserved]]:
         """Yield jobs that wait on without the room that was reserved for them."""
-        plan, kept = self._plan, self._plan.reservation
+        plan, kept = self._plan, self._plan.kept
         # Of a job that has started or is gone nothing is said: its notes end because it is not kept.
         for job, said in before.items():
             row = plan.row_of(job)
@@ -49,8 +48,8 @@ class ReservationFindings:
                 continue
             if plan.is_too_old(row):
                 cause = MovedBy(TOO_LONG)
-            elif kept is not None:
-                cause = MovedBy(AHEAD, kept.job)
+            elif kept:
+                cause = MovedBy(AHEAD, kept[-1].reservation.job)
             else:
                 cause = MovedBy(REPLANNED)
             yield job, StartReserved(None, (), said.first, said.start, (cause,))

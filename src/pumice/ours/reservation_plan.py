@@ -1,12 +1,14 @@
-"""Which waiting job gets a reservation, from when on, and what others may take until then.
+"""Which waiting jobs get a reservation, from when on, and what others may take until then.
 
-Source: EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995), by counts of places in place of processors.
+Source: EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995) for one job, conservative backfilling (Mu'alem
+and Feitelson, 2001) for several, by counts of places in place of processors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +17,12 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import IDLE, RELEASING
 from pumice.framework.cycle.session import Session
-from pumice.model.blockers import OVERRUN, REPLANNED, ROOM, STARTED, MovedBy
+from pumice.model.blockers import AHEAD, OVERRUN, REPLANNED, ROOM, STARTED, MovedBy
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
 from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
+from pumice.ours.reservation_slots import Slot, Slots
 from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import stable_codes
@@ -29,18 +32,37 @@ PLANS_MAX = 64
 _HOLDING = sorted(ALLOCATED_STATUSES)
 
 
-class Plan:
-    """The reservation of a session, None for none.
+class Kept(NamedTuple):
+    """Room that is kept for a job (its row), from the moment that the reservation says."""
 
-    ``rank`` (J,): the place in the order of the planned jobs, 1 for the first, 0 for jobs without a plan. ``late``
-    (J,): 1 for jobs that would end after the reservation begins. ``lost`` (C,): places of the reserved job that one pod
-    of a class takes at most. ``reserved``: row of the reserved job, and what it needs.
+    job: int
+    demands: Sequence[Demand]
+    reservation: Reservation
+
+
+class Claim(NamedTuple):
+    """Places that others must leave: one pod of a class takes ``lost`` (C,) of them at most, and ``spare`` may be taken
+    by jobs that would end after ``begins``."""
+
+    kept: Kept
+    begins: float
+    spare: int
+    lost: F64
+
+
+class Plan:
+    """The reservations of a session.
+
+    ``rank`` (J,): the place in the order of the planned jobs, 1 for the first, 0 for jobs without a plan. ``kept``: the
+    reservations, that of the oldest job first. ``claims``: by the moment at which they begin. ``late`` (J,): how many
+    of the first claims a job has to leave their places, because it would end after they begin.
     """
 
     def __init__(
         self,
         ssn: Session,
         *,
+        most: int,
         after_s: float,
         holds_s: float,
         unknown_s: float,
@@ -49,28 +71,31 @@ class Plan:
         backfill: bool,
     ) -> None:
         self.ssn, self.after_s, self.holds_s, self.unknown_s = ssn, after_s, holds_s, unknown_s
-        self._grace_s, self._trusts_s, self._backfill = grace_s, trusts_s, backfill
-        jobs, classes = ssn.tables.jobs.capacity, ssn.tables.classes.capacity
-        self.rank, self.late, self.lost = np.zeros(jobs), np.zeros(jobs), np.zeros(classes)
-        self.reservation: Reservation | None = None
-        self.reserved: tuple[int, list[Demand]] | None = None
+        self._most, self._grace_s, self._trusts_s, self._backfill = most, grace_s, trusts_s, backfill
+        jobs = ssn.tables.jobs.capacity
+        self.rank, self.late = np.zeros(jobs), np.zeros(jobs)
+        self.said = said_starts(ssn.snapshot.notes)
+        self.kept: list[Kept] = []
+        self.claims: list[Claim] = []
+        self._slots: Slots | None = None
+        self._starting: list[int] = []
         self._fill()
 
     @property
-    def reserved_job(self) -> int:
-        """The row of the job for which room is reserved, -1 for none."""
-        return -1 if self.reserved is None else self.reserved[0]
-
-    @property
     def is_firm(self) -> bool:
-        """True if the start of the reservation rests on what runs alone. If jobs before it start in this cycle too,
+        """True if the starts of the reservations rest on what runs alone. If jobs before them start in this cycle too,
         their nodes are not decided yet."""
-        return self.reservation is not None and int((self.rank > 0).sum()) == 1
+        return bool(self.kept) and not self._starting
 
     def as_numbers(self) -> F64:
-        """Return the job and the start of the reservation as numbers, none for none."""
-        kept = self.reservation
-        return np.array([] if kept is None else [kept.start, *kept.job.encode()], dtype=np.float64)
+        """Return the jobs and the starts of the reservations as numbers, none for none."""
+        found = [(each.reservation.start, *each.reservation.job.encode(), -1.0) for each in self.kept]
+        return np.array([number for each in found for number in each], dtype=np.float64)
+
+    def lost(self) -> F64:
+        """Return the places that a pod of each class takes from each claim. Shape (C, claims)."""
+        columns = [claim.lost for claim in self.claims]
+        return np.stack(columns, axis=1) if columns else np.zeros((self.ssn.tables.classes.capacity, 0))
 
     def _candidates(self) -> AnyArray:
         """Return waiting jobs that may get a reservation, oldest first."""
@@ -89,12 +114,27 @@ class Plan:
         return np.array(oldest, dtype=np.int64)
 
     def _fill(self) -> None:
-        """Find the first job that does not fit now, once those before it have started, and reserve room for it."""
-        jobs, now, candidates = self.ssn.tables.jobs, self.ssn.now, self._candidates().tolist()
+        """Find the first jobs that do not fit now, once those before them have started, and reserve room for them."""
+        candidates = self._candidates().tolist()
         # Most cycles have no candidate, and need no profile.
         if not candidates:
             return
         room = self._room(self._ends)
+        if self._most == 1:
+            self._reserve_one(candidates, room)
+        else:
+            self._reserve_several(candidates, room)
+        self.claims.sort(key=lambda claim: claim.begins)
+        if self.claims:
+            jobs, begins = self.ssn.tables.jobs, [claim.begins for claim in self.claims]
+            estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s) + self._grace_s
+            self.late[:] = np.searchsorted(begins, self.ssn.now + estimates, side="left")
+            # Those that start now are part of the room that the plan rests on.
+            self.late[self._starting] = 0
+
+    def _reserve_one(self, candidates: Sequence[int], room: RoomOverTime) -> None:
+        """Reserve for the first job that does not fit now. Jobs before it are counted on the nodes that they fit on."""
+        now = self.ssn.now
         for i, job in enumerate(candidates):
             demands = self._demands(job)
             start = room.earliest(demands, now)
@@ -105,40 +145,93 @@ class Plan:
             until = start + self._estimate(job)
             if start <= now:
                 room.take(demands, until)
+                self._starting.append(job)
                 continue
-            self._reserve(job, demands, room, start, until)
-            estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s) + self._grace_s
-            # Those that were planned before it are part of the room that its plan rests on.
-            self.late[:] = ((now + estimates > start) | (not self._goes_before(job))) & (self.rank == 0)
-            self._count_lost(demands)
+            count = sum(demand.pods for demand in demands)
+            # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
+            there = int(places(room.at(start), demands[0]).sum()) if len(demands) == 1 else count
+            self._keep(job, demands, start, until, [there - count], [demands])
             return
 
-    def _reserve(self, job: int, demands: list[Demand], room: RoomOverTime, start: float, until: float) -> None:
-        free, count = room.at(start), sum(demand.pods for demand in demands)
-        there = int(places(free, demands[0]).sum()) if len(demands) == 1 else count
-        # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
-        there = there if self._goes_before(job) else count
-        self.reserved = job, demands
-        self.reservation = Reservation(
-            self.ssn.tables.jobs.uids[job], count, start, until, there, there - count, self._awaited(start)
+    def _reserve_several(self, candidates: Sequence[int], room: RoomOverTime) -> None:
+        """Reserve for the first jobs that do not fit now, as many as there may be. None starts later than was said."""
+        uids, now, slots = self.ssn.tables.jobs.uids, self.ssn.now, Slots(room, self.ssn.now)
+        demands: dict[int, list[Demand]] = {}
+        # What was said first: whatever is planned for other jobs leaves it as it is.
+        for job in candidates:
+            said = self.said.get(uids[job])
+            if said is None:
+                continue
+            asked = demands[job] = self._demands(job)
+            start = max(said.start, now)
+            slot = Slot(job, tuple(asked), start, start + self._estimate(job))
+            # Where jobs ran longer than they said, the older one goes before those that were to start later.
+            moved = slot if slots.can_add(slot) else slots.earliest(job, asked, self._estimate(job))
+            if moved is not None:
+                slots.add(moved)
+        found: list[Slot] = []
+        for job in candidates:
+            asked = demands.get(job) or self._demands(job)
+            before = slots.remove(job)
+            planned = slots.earliest(job, asked, self._estimate(job)) or before
+            if planned is None:
+                continue
+            slots.add(planned)
+            if planned.start <= now:
+                self._starting.append(job)
+                continue
+            found.append(planned)
+            if len(found) == self._most:
+                break
+        for job in set(demands) - set(self._starting) - {slot.job for slot in found}:
+            slots.remove(job)
+        # Those that start now go first: a job that may only start because places are to spare must not take theirs.
+        for place, job in enumerate((*self._starting, *(slot.job for slot in found)), 1):
+            self.rank[job] = place
+        for slot in found:
+            self._keep(slot.job, slot.demands, slot.start, slot.until, slots.spare(slot), [[d] for d in slot.demands])
+        self._slots = slots
+
+    def _keep(
+        self,
+        job: int,
+        demands: Sequence[Demand],
+        start: float,
+        until: float,
+        spare: Sequence[int],
+        parts: Sequence[Sequence[Demand]],
+    ) -> None:
+        """Keep room for a job. Of each part of its demands so many places are to spare."""
+        yields = self._goes_before(job)
+        spare = spare if yields else [0] * len(spare)
+        count = sum(demand.pods for demand in demands)
+        found = Reservation(
+            self.ssn.tables.jobs.uids[job], count, start, until, count + spare[0], spare[0], self._awaited(start)
         )
+        self.kept.append(Kept(job, demands, found))
+        begins = start if yields else -np.inf
+        self.claims += [
+            Claim(self.kept[-1], begins, each, self._lost_to(part)) for each, part in zip(spare, parts, strict=True)
+        ]
 
     def _goes_before(self, job: int) -> bool:
-        """Return True if other jobs may start before the reserved one where their estimates say that they end."""
-        said = said_starts(self.ssn.snapshot.notes).get(self.ssn.tables.jobs.uids[job])
+        """Return True if other jobs may start before a reserved one where their estimates say that they end."""
+        said = self.said.get(self.ssn.tables.jobs.uids[job])
         # Estimates are claims of users. Where the start is much later than was said first they were not true, and a
         # stream of jobs that run longer than they say would hold back the reserved one forever.
         return self._backfill and (said is None or self.ssn.now <= said.first + self._trusts_s)
 
-    def _count_lost(self, demands: list[Demand]) -> None:
-        """Count how many places of the reserved job one pod of each class takes at most."""
+    def _lost_to(self, demands: Sequence[Demand]) -> F64:
+        """Return how many places of some demands one pod of each class takes at most. Shape (C,)."""
         tables = self.ssn.tables
-        asked = demands if len(demands) == 1 else [Demand(1, d.each, d.nodes) for d in demands]
-        for cls in distinct(tables.tasks.cls[self._waiting()]).tolist():
+        found = np.zeros(tables.classes.capacity)
+        for cls in distinct(tables.tasks.cls[self._waiting]).tolist():
             mine = self._nodes_of(cls)
-            shared = [demand for demand in asked if (demand.nodes & mine).any()]
-            self.lost[cls] = max((places_lost(tables.classes.req[cls], demand) for demand in shared), default=0)
+            shared = [demand for demand in demands if (demand.nodes & mine).any()]
+            found[cls] = max((places_lost(tables.classes.req[cls], demand) for demand in shared), default=0)
+        return found
 
+    @cached_property
     def _waiting(self) -> AnyArray:
         tasks = self.ssn.tables.tasks
         found: AnyArray = (tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.cls >= 0)).nonzero()[0]
@@ -153,7 +246,7 @@ class Plan:
         # By class: a gang of thousands of equal pods costs as much as one pod.
         classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
         found = [
-            Demand(count, tables.classes.req[cls], self._nodes_of(cls))
+            Demand(count, tables.classes.req[cls], self._nodes_of(cls), cls)
             for cls, count in zip(classes.tolist(), counts.tolist(), strict=True)
         ]
         # Large pods first, because small ones find room between them.
@@ -184,23 +277,31 @@ class Plan:
         """Return how many pods of a demand fit on the nodes that may take it, if nothing runs there."""
         return float(places(self.ssn.tables.nodes.facts.allocatable, demand).sum())
 
-    def delays(self, said: SaidStart) -> tuple[MovedBy, ...]:
-        """Return why the reserved job does not fit at the moment that was said before."""
-        assert self.reserved is not None, "nothing is reserved"
-        _, demands = self.reserved
+    def delays(self, kept: Kept, said: SaidStart) -> tuple[MovedBy, ...]:
+        """Return why a reserved job does not fit at the moment that was said before."""
 
         def fits_without(causes: Sequence[MovedBy]) -> bool:
             ends = self._ends.copy()
             ends[[rows[cause] for cause in causes]] = -np.inf
-            return fits(self._room(ends).at(said.start), demands) is not None
+            return fits(self._room(ends).at(said.start), kept.demands) is not None
 
-        rows = {self._cause(job, said): job for job in self._beyond(said.start, demands)}
-        order = sorted((each for each in rows if each is not None), key=lambda each: (each.kind != OVERRUN, rows[each]))
+        rows: dict[MovedBy, int] = {}
+        start = max(said.start, self.ssn.now)
+        wanted = Slot(kept.job, tuple(kept.demands), start, start + self._estimate(kept.job))
+        first = self._slots.in_the_way(wanted) if self._slots is not None else None
+        # If what runs leaves it room at that moment, it is another reserved job that does not.
+        if first is not None and fits_without(()):
+            return (MovedBy(AHEAD, self.ssn.tables.jobs.uids[first.job]),)
+        for job in self._beyond(said.start, kept.demands):
+            cause = self._cause(job, said)
+            if cause is not None:
+                rows[cause] = job
+        order = sorted(rows, key=lambda each: (each.kind != OVERRUN, rows[each]))
         # Overdue jobs first: one that has started since was often let in because nothing was to be delayed by it.
         found = needed_of(order, fits_without)
         if found:
             return tuple(found)
-        has_less = self.places_when_empty(demands[0]) < said.places
+        has_less = self.places_when_empty(kept.demands[0]) < said.places
         return (MovedBy(ROOM if has_less else REPLANNED),)
 
     def _beyond(self, moment: float, demands: Sequence[Demand]) -> list[int]:

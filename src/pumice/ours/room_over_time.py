@@ -20,11 +20,13 @@ PLACES_MAX = 1_000_000
 
 
 class Demand(NamedTuple):
-    """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,)."""
+    """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,). ``cls``: the class of their
+    tasks, where answers are shared by class."""
 
     pods: int
     each: F64
     nodes: Bool
+    cls: int = -1
 
 
 class RoomOverTime:
@@ -41,11 +43,28 @@ class RoomOverTime:
         np.add.at(found, self._node[:gone], self._amount[:gone])
         return found
 
+    def moments(self, now: float) -> F64:
+        """Return when pods end, after now, ascending."""
+        found: F64 = distinct(self._end[np.isfinite(self._end) & (self._end > now)])
+        return found
+
+    def places_at(self, demand: Demand, moments: F64) -> F64:
+        """Return how many places for a demand there are at each of some moments, ascending. Shape (moments,)."""
+        free, found, gone = self._free.copy(), np.empty(len(moments)), 0
+        here = places(free, demand)
+        for i, until in enumerate(np.searchsorted(self._end, moments, side="right").tolist()):
+            np.add.at(free, self._node[gone:until], self._amount[gone:until])
+            # Only of nodes on which something ends, so that many moments cost little more than one.
+            nodes, gone = distinct(self._node[gone:until]), until
+            here[nodes] = places(free[nodes], demand._replace(nodes=demand.nodes[nodes]))
+            found[i] = here.sum()
+        return found
+
     def earliest(self, demands: Sequence[Demand], now: float) -> float:
         """Return when all demands fit together, ``inf`` for never. Logarithmic in the number of ends."""
         if fits(self.at(now), demands) is not None:
             return now
-        moments = distinct(self._end[np.isfinite(self._end) & (self._end > now)])
+        moments = self.moments(now)
         if not len(moments) or fits(self.at(float(moments[-1])), demands) is None:
             return float("inf")
         # Room only grows, since pods end and none starts: so the moments can be halved.

@@ -124,8 +124,9 @@ def summarize(outcome: Outcome, decisions: Sequence[Decision], digest: str) -> C
 
 
 def _reserves_from(outcome: Outcome) -> float | None:
-    start = outcome.figures.get("reserve.start")
-    return None if start is None or not np.isfinite(start[0]) else float(start[0])
+    starts = outcome.figures.get("reserve.start", np.empty(0))
+    known = starts[np.isfinite(starts)]
+    return float(known.min()) if len(known) else None
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ HOUR = 3600.0
 Notes = dict[str, float]
 
 
-def policy(**arguments: str) -> Policy:
+def policy(**arguments: Any) -> Policy:
     plugin = {"name": "ours/reserve", "arguments": {"after": "0s", **arguments}}
     plugins = [plugin, {"name": "gang"}, {"name": "predicates"}]
     return read_policy({"actions": "allocate", "tiers": [{"plugins": plugins}]}, builtin_registry())
@@ -57,7 +57,7 @@ def four(*jobs: list[Any]) -> Store:
     return cluster(*nodes, *job("runs", 1, "10h", on="n0"), *(each for one in jobs for each in one))
 
 
-def started(found: Store, now: float = HOUR, **arguments: str) -> list[str]:
+def started(found: Store, now: float = HOUR, **arguments: Any) -> list[str]:
     ran: Ran = run(found, policy(**arguments), now=now)
     assert not ran.outcome.faults, ran.outcome.faults
     return sorted({key.removeprefix("ns/").rpartition("-")[0] for key in ran.binds})

@@ -1,7 +1,8 @@
-"""reserve: keep room for the job that has waited longest, at the earliest moment at which it fits by estimates.
+"""reserve: keep room for the jobs that have waited longest, at the earliest moments at which they fit by estimates.
 
-Others may start before it if they end before that moment, or take places that it leaves over. Source: EASY backfilling
-(Lifka, The ANL/IBM SP Scheduling System, 1995).
+Others may start before them if they end before that moment, or take places that they leave over. Source: EASY
+backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995) for one job; conservative backfilling (Mu'alem and
+Feitelson, 2001), up to a bound, for several.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pumice.api import (
     points,
 )
 from pumice.model.blockers import RoomReserved
+from pumice.ours.reservation_delay import JOBS_MAX
 from pumice.ours.reservation_findings import ReservationFindings
 from pumice.ours.reservation_plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
@@ -34,8 +36,10 @@ NAME = "reserve"
 
 @plugin(NAME)
 class Reserve:
-    """Keep room for one job.
+    """Keep room for jobs that have waited for long.
 
+    ``reservations``: for so many jobs at most. With 1 the first may move others back; with more, each keeps the start
+    that it was told.
     ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one always, as in EASY).
     ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``: estimate of jobs that have
     none. ``grace``: for how long after its estimate a job may take to end. ``trustsFor``: for how long after the start
@@ -48,6 +52,7 @@ class Reserve:
         self,
         ssn: Session,
         *,
+        reservations: int = 1,
         after: str = "96h",
         holdsUpTo: str = "10d",
         withoutEstimate: str = "24h",
@@ -58,6 +63,7 @@ class Reserve:
         self.ssn, self.after = ssn, seconds_of(after)
         plan = Plan(
             ssn,
+            most=reservations,
             after_s=self.after,
             holds_s=seconds_of(holdsUpTo),
             unknown_s=seconds_of(withoutEstimate),
@@ -65,7 +71,7 @@ class Reserve:
             trusts_s=seconds_of(trustsFor),
             backfill=backfill,
         )
-        self.reservation, self.reserved_job, self.is_firm = plan.reservation, plan.reserved_job, plan.is_firm
+        self.kept, self.claims, self.is_firm = plan.kept, plan.claims, plan.is_firm
         found = ReservationFindings(plan)
         for job, finding in found.of_jobs.items():
             ssn.trace.tell(job, finding)
@@ -73,18 +79,27 @@ class Reserve:
         # Columns, so that what is kept from cycle to cycle is dropped when the plan changes.
         self.rank = ssn.column(f"{NAME}.rank", "job", values=plan.rank)
         self.late = ssn.column(f"{NAME}.late", "job", values=plan.late)
-        self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost)
-        spare = -1.0 if self.reservation is None else float(self.reservation.spare)
-        self.spare = ssn.column(f"{NAME}.spare", values=np.array([spare]))
+        self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost())
+        self.spare = ssn.column(f"{NAME}.spare", values=np.array([float(claim.spare) for claim in plan.claims]))
+        self.claimed_by = np.array([claim.kept.job for claim in plan.claims], dtype=np.int64)
         # What the refusals name, so that none is repeated after it has become wrong.
         self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
         # Without a reservation nothing is asked, so that equal jobs share their failures.
-        self.unused_points = (points.allocatable, points.on_allocate) if self.reservation is None else ()
+        self.unused_points = () if self.kept else (points.allocatable, points.on_allocate)
 
     @staticmethod
     def problems(
-        *, after: str, holdsUpTo: str, withoutEstimate: str, grace: str, trustsFor: str, backfill: bool
+        *,
+        reservations: int,
+        after: str,
+        holdsUpTo: str,
+        withoutEstimate: str,
+        grace: str,
+        trustsFor: str,
+        backfill: bool,
     ) -> Iterator[str]:
+        if not 1 <= reservations <= JOBS_MAX:
+            yield f"argument reservations: found {reservations}, wanted 1 to {JOBS_MAX}"
         yield from wrong_seconds("after", after, least=0)
         yield from wrong_seconds("holdsUpTo", holdsUpTo)
         yield from wrong_seconds("withoutEstimate", withoutEstimate)
@@ -92,22 +107,22 @@ class Reserve:
         yield from wrong_seconds("trustsFor", trustsFor, least=0)
 
     def figures(self) -> Mapping[str, AnyArray]:
-        """Return the reservation for metrics and reports: its start, the row of its job (-1 for none), and the places
-        that others may take. No start is named in the cycle in which jobs before it start as well, because where these
-        go is not decided yet."""
-        kept = self.reservation
+        """Return the reservations for metrics and reports: their starts, the rows of their jobs (one of -1 for none),
+        and the places that others may take. No start is named in the cycle in which jobs before them start as well,
+        because where these go is not decided yet."""
+        kept = self.kept
+        starts = [each.reservation.start if self.is_firm else np.nan for each in kept]
         return {
-            "reserve.start": np.array([kept.start if kept is not None and self.is_firm else np.nan]),
-            "reserve.job": np.array([self.reserved_job]),
-            "reserve.spare": self.spare.array,
+            "reserve.start": np.array(starts or [np.nan]),
+            "reserve.job": np.array([each.job for each in kept] or [-1]),
+            "reserve.spare": self.spare.array if kept else np.array([-1.0]),
         }
 
     def wakes_at(self) -> float | None:
-        """Return when the reservation begins, or the next waiting job may get one."""
+        """Return when a reservation begins, or the next waiting job may get one."""
         jobs, rows, now = self.ssn.tables.jobs, self.ssn.live_jobs, self.ssn.now
         due = jobs.creation[rows[jobs.waits[rows] > 0]] + self.after
-        start = np.inf if self.reservation is None else self.reservation.start
-        due = np.append(due, start)
+        due = np.append(due, [each.reservation.start for each in self.kept])
         due = due[(due > now) & np.isfinite(due)]
         return float(due.min()) if len(due) else None
 
@@ -119,27 +134,36 @@ class Reserve:
 
     @points.allocatable(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named"))))
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
-        """Return how many of the tasks leave the reserved job its room."""
-        kept, job, tables = self.reservation, int(tasks.job[0]), self.ssn.tables
-        if kept is None or not self.late.array[job]:
-            return len(tasks)
-        each = self.lost.array[tables.tasks.cls[tasks.rows]]
+        """Return how many of the tasks leave the reserved jobs their room."""
+        job, tables = int(tasks.job[0]), self.ssn.tables
+        claims = self._binding(job)
+        each = self.lost.array[tables.tasks.cls[tasks.rows]][:, claims]
         if not each.any():
             return len(tasks)
-        spare = float(self.spare.array[0])
+        spare = self.spare.array[claims]
         jobs = tables.jobs
         missing = int(jobs.min_available[job]) - Job(tables, job).held_count
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
-        if each[0] * max(missing, 1) > spare and (each == each[0]).all():
+        short = each[0] * max(missing, 1) > spare
+        if short.any() and (each == each[0]).all():
+            kept = self.claims[int(claims[short.argmax()])].kept.reservation
             return Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
-        return int((np.cumsum(each) <= spare).sum())
+        return int((np.cumsum(each, axis=0) <= spare).all(axis=1).sum())
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         """Count the places that late jobs take."""
-        job = int(self.ssn.tables.tasks.job[run.rows[0]])
-        # Through the journal, so that an attempt that fails gives its places back.
-        if job < 0 or self.late.array[job]:
-            taken = float(self.lost.array[self.ssn.tables.tasks.cls[list(run.rows)]].sum())
-            self.ssn.journal.add(self.spare, 0, -taken)
+        tasks = self.ssn.tables.tasks
+        claims = self._binding(int(tasks.job[run.rows[0]]))
+        if len(claims):
+            taken = self.lost.array[tasks.cls[list(run.rows)]][:, claims].sum(axis=0)
+            # Through the journal, so that an attempt that fails gives its places back.
+            self.ssn.journal.add(self.spare, claims, -taken)
+
+    def _binding(self, job: int) -> I64:
+        """Return the claims whose places a job has to leave: those that begin before it ends, less its own."""
+        # Of a pod without a job nothing says when it ends.
+        first = len(self.claims) if job < 0 else int(self.late.array[job])
+        found: I64 = (self.claimed_by[:first] != job).nonzero()[0]
+        return found

@@ -1,4 +1,4 @@
-"""Draw clusters in which room is reserved for the job that has waited longest, and every job ends by its estimate."""
+"""Draw clusters in which room is reserved for jobs that have waited longest, and every job ends by its estimate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _GPU = "nvidia.com/gpu"
 def draw_reserving_conf(dice: Dice) -> Conf:
     """Return a policy in which ``ours/reserve`` decides the order of jobs, and nothing else holds a job back. (With
     ``overcommit``, an older job may be admitted after room was reserved for a younger one, and goes first.)"""
-    arguments = {"after": dice.one(("0s", "0s", "30s", "5m")), "backfill": dice.chance(0.8)}
+    after, backfill = dice.one(("0s", "0s", "30s", "5m")), dice.chance(0.8)
+    arguments = {"after": after, "backfill": backfill, "reservations": dice.one((1, 1, 2, 5, 64))}
     names = ["gang", "predicates", *dice.some(["ours/shortest", "nodeorder", "binpack", "drf"], 0.5)]
     plugins = [{"name": "ours/reserve", "arguments": arguments}, *({"name": name} for name in dice.shuffled(names))]
     actions = ["enqueue", "allocate", *dice.some(["backfill"], 0.5)]

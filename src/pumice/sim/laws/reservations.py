@@ -3,7 +3,8 @@
 Checked against each start that ``ours/reserve`` names. It holds only if each job ends by its estimate, nothing fails,
 and no other plugin holds the job back, so a simulation asks for it (``SimSettings.estimates_hold``). The pods of the
 gang ask for the same, or the policy packs unlike ones: pod by pod, a gang may find no place although it fits. Source:
-EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995).
+EASY backfilling (Lifka, The ANL/IBM SP Scheduling System, 1995), and conservative backfilling (Mu'alem and Feitelson,
+2001) where several jobs have reservations.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ class ReservationLaws:
         return broken
 
     def _note(self, outcome: Outcome) -> None:
-        start = float(outcome.figures.get("reserve.start", [np.nan])[0])
-        if np.isfinite(start):
-            job = outcome.tables.jobs.uids[int(outcome.figures["reserve.job"][0])]
-            if not self._packs_unlike and len(self._live[job].kinds) > 1:
-                return
-            self.named[job] = min(start, self.named.get(job, np.inf))
+        starts, jobs = (outcome.figures.get(f"reserve.{name}", np.empty(0)).tolist() for name in ("start", "job"))
+        for start, row in zip(starts, jobs, strict=True):
+            if not np.isfinite(start):
+                continue
+            job = outcome.tables.jobs.uids[row]
+            if self._packs_unlike or len(self._live[job].kinds) <= 1:
+                self.named[job] = min(start, self.named.get(job, np.inf))
 
     def _started(self, run: JobRun) -> None:
         start = self.named.get(run.key)
