@@ -109,8 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cycles", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--reservations", type=int, default=1, help="jobs that have one at a time, at most")
     given = parser.parse_args(arguments)
-    reserve: dict[str, object] = {"name": "ours/reserve", "arguments": {"after": "24h"}}
+    arguments = {"after": "24h", "reservations": given.reservations}
+    reserve: dict[str, object] = {"name": "ours/reserve", "arguments": arguments}
     clusters = {"with": Cluster(policy_of(reserve), given.seed), "without": Cluster(policy_of(), given.seed)}
     took: dict[str, list[float]] = {name: [] for name in clusters}
     for _ in range(given.cycles):

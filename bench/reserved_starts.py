@@ -179,7 +179,7 @@ def check_moves(world: World) -> int:
     return moves
 
 
-class Told(Struct):
+class StartHistory(Struct):
     """What was said of the start of one job: each start with the time at which it was said, and each move with what
     made it later."""
 
@@ -193,7 +193,7 @@ class TraceRun:
     def __init__(self, trace: str, policy: str, days: float) -> None:
         scene = pumice.load(f"swf:{TRACES / trace}.swf").inputs.scene
         scene = replace(scene, works=tuple(work for work in scene.works if work.arrival_s < 24 * HOUR * days))
-        self.told: dict[str, Told] = {}
+        self.histories: dict[str, StartHistory] = {}
         self.cluster = SimCluster(Engine(0.0))
         self.controller = Controller(self.cluster)
         self.shell = Shell(self.cluster, policy_of(POLICIES[policy]).policy, asks_why=False)
@@ -209,10 +209,10 @@ class TraceRun:
         for entry in () if outcome is None else outcome.entries:
             finding = entry.finding
             if isinstance(finding, StartReserved):
-                told = self.told.setdefault(entry.subject, Told())
-                told.moved_by += finding.moved_by
-                if finding.start is not None and (not told.starts or told.starts[-1][1] != finding.start):
-                    told.starts.append((now, finding.start))
+                history = self.histories.setdefault(entry.subject, StartHistory())
+                history.moved_by += finding.moved_by
+                if finding.start is not None and (not history.starts or history.starts[-1][1] != finding.start):
+                    history.starts.append((now, finding.start))
         return report
 
     def _started(self, run: JobRun) -> None:
@@ -230,7 +230,7 @@ def kept_on_trace(trace: str, policy: str, days: float) -> dict[str, Any]:
         # A cycle is run each second, and binds what fits a second later.
         return run.started.get(job, np.inf) <= start + 2
 
-    told = {job: each for job, each in run.told.items() if each.starts}
+    told = {job: each for job, each in run.histories.items() if each.starts}
     every = [is_kept(job, start) for job, each in told.items() for _, start in each.starts]
     late = {job: each for job, each in told.items() if not is_kept(job, each.starts[0][1])}
     kinds = Counter(cause.kind for each in late.values() for cause in each.moved_by)

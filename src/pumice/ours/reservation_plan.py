@@ -183,6 +183,7 @@ class Plan:
             found.append(planned)
             if len(found) == self._most:
                 break
+        # More jobs were planned than may have a reservation: for the rest nothing is kept.
         for job in set(demands) - set(self._starting) - {slot.job for slot in found}:
             slots.remove(job)
         # Those that start now go first: a job that may only start because places are to spare must not take theirs.
@@ -209,6 +210,7 @@ class Plan:
             self.ssn.tables.jobs.uids[job], count, start, until, count + spare[0], spare[0], self._awaited(start)
         )
         self.kept.append(Kept(job, demands, found))
+        # A claim that has begun binds all jobs, however soon they say that they end.
         begins = start if yields else -np.inf
         self.claims += [
             Claim(self.kept[-1], begins, each, self._lost_to(part)) for each, part in zip(spare, parts, strict=True)

@@ -68,6 +68,7 @@ class Slots:
         self._room, self._now, self._steps = room, now, STEPS_MAX
         ends = room.moments(now)
         if len(ends) > MOMENTS_MAX:
+            # Fewer moments make starts later and never too early, because room only grows between them.
             ends = ends[np.linspace(0, len(ends) - 1, MOMENTS_MAX).round().astype(np.int64)]
         self._moments = np.concatenate(([now], ends))
         self._slots: list[Slot] = []
@@ -81,6 +82,7 @@ class Slots:
         """Keep a slot that can be added."""
         rows, count = self._with(slot), len(self._demands)
         least = self._left(rows, slot.start, slot.until)[0][:, count:].min(axis=0)
+        # By counts unlike pods may not fit at all. Then nothing more may be taken while they are there.
         rows.needs[count:] = np.minimum(rows.needs[count:], least)
         self._rows = rows
         self._slots.append(slot)
@@ -105,9 +107,10 @@ class Slots:
         ends = self._rows.ends
         starts = distinct(np.concatenate((self._moments, ends[ends > self._now])))
         if len(demands) == 1:
-            # Places only become more as running jobs end, so all moments before there are enough are left out.
+            # Places only become more as running jobs end, so no moment before there are enough of them can do.
             first = int(np.searchsorted(self._places_of(demands[0]), demands[0].pods))
             starts = starts[starts >= self._moments[first]] if first < len(self._moments) else starts[:0]
+        # Built once for all starts: most of the work is in the matrix, and the starts only change two columns.
         rows = self._with(Slot(job, tuple(demands), inf, inf))
         mine = rows.job == job
         for start in starts.tolist():
@@ -122,6 +125,7 @@ class Slots:
     def spare(self, slot: Slot) -> list[int]:
         """Return for each demand of a slot how many of its places may be taken by jobs that start now and stay."""
         left, is_there = self._left(self._rows, slot.start, slot.until)
+        # Over the whole slot: of a job that starts now and is late nothing says when it ends.
         least = np.where(is_there, left - self._rows.needs, inf).min(axis=0)
         found: list[int] = least[self._rows.job == slot.job].astype(np.int64).tolist()
         return found
@@ -178,6 +182,7 @@ class Slots:
         """Return how many places for a demand the pods of another take at most, wherever they are placed."""
         pair = taker.cls, demand.cls
         if pair not in self._taken:
+            # Which nodes they share is not looked at: pods could go to any of them.
             apart = not (taker.nodes & demand.nodes).any()
             self._taken[pair] = 0 if apart else places_lost(taker.each, demand)
         return taker.pods * self._taken[pair]

@@ -39,7 +39,7 @@ class Reserve:
     """Keep room for jobs that have waited for long.
 
     ``reservations``: for so many jobs at most. With 1 the first may move others back; with more, each keeps the start
-    that it was told.
+    that was said.
     ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one always, as in EASY).
     ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``: estimate of jobs that have
     none. ``grace``: for how long after its estimate a job may take to end. ``trustsFor``: for how long after the start
