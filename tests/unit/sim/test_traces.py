@@ -219,6 +219,15 @@ def test_swf_bad_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_a_folder_with_one_swf_log_is_that_log(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(SWF.format(job=1, submit=0, run=10, size=2, wanted=20))
+    source = recognise(tmp_path)
+    assert source is not None and len(source.read().jobs) == 1
+    (tmp_path / "more.swf").write_text("")
+    with pytest.raises(TraceError, match=r"found a folder with 2 logs, wanted one \.swf file: log\.swf, more\.swf"):
+        source.read()
+
+
 def test_openb_reads_parts_of_gpus_and_names_what_it_leaves_out(tmp_path: Path) -> None:
     pods = [
         "p0,12000,16384,1,1000,,LS,Running,0,500,100",

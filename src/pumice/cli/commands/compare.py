@@ -119,7 +119,7 @@ def compare(
       pumice compare default new.conf examples/demo
       pumice compare old.conf new.conf traces/philly-gavel --until 30d --report compare.html
       pumice compare old.conf new.conf all.yaml --faults node-gone=6h --repeats 20 --json
-      pumice compare old.conf new.conf traces/theta_2023 --blocks 7d
+      pumice compare old.conf new.conf traces/theta-2023 --blocks 7d
     """
     takes_stdout((report,), as_json=as_json)
     inputs = ctx.with_resource(readable(inputs))

@@ -108,7 +108,7 @@ def sweep(
     Examples:
       pumice sweep examples/sweep.toml
       pumice sweep traces/philly --policy default --policy drf.conf --nodes 100x8gpu,120x8gpu --seeds 0..19 --until 7d
-      pumice sweep jobs.yaml --set nodeorder.leastrequested.weight=1,5,10 --seeds 0..4 --shake 5min
+      pumice sweep jobs.yaml --set nodeorder.leastrequested.weight=1,5,10 --seeds 0..4 --shake 5m
       pumice sweep jobs.yaml --policy default,drf.conf --until 7d --until "wait.mean ± 2 %"
       pumice sweep examples/sweep.toml --shard 1/4 --out part-1
       pumice sweep examples/sweep.toml merge part-1 part-2 part-3 part-4 --out whole

@@ -28,10 +28,8 @@ _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,9})\b")
 
 
 def read(path: Path) -> Trace:
-    """Read a ``.swf`` file. Arrivals count from the first submission."""
-    if path.is_dir():
-        names = ", ".join(p.name for p in sorted(path.glob("*.swf"))[:10])
-        raise TraceError(f"{path}: found a folder, wanted one .swf file: {names}")
+    """Read a ``.swf`` file, or a folder with one. Arrivals count from the first submission."""
+    path = _log_at(path)
     problems = Problems()
     spec = Shapes().pod(NODE_CPU * 1000, POD_MEMORY_GI * GI)
     jobs: list[tuple[int, float, int, float, float | None]] = []  # line, submit, size, run, estimate
@@ -78,6 +76,17 @@ def read(path: Path) -> Trace:
         ],
         problems=problems.listed(),
     )
+
+
+def _log_at(path: Path) -> Path:
+    """Return the log at a path. Raises: TraceError for a folder with several."""
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.swf"))
+    if len(found) != 1:
+        names = ", ".join(each.name for each in found[:10])
+        raise TraceError(f"{path}: found a folder with {len(found)} logs, wanted one .swf file: {names}")
+    return found[0]
 
 
 def _job(fields: list[str]) -> tuple[float, int, float, float | None]:
