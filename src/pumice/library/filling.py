@@ -31,6 +31,9 @@ FILL_COLUMNS = (
     number("published", "% of GPUs", "mean of the study; missing without its tables"),
     number("published_deviation", "% of GPUs", "standard deviation of the study"),
     flag("within", "ours is within a published standard deviation; false where nothing is published"),
+    number("fragments", "% of GPUs", "that typical pods could not use when 100 % have been asked for: mean over seeds"),
+    number("published_fragments", "% of GPUs", "mean of the study; missing without its tables"),
+    number("published_fragments_deviation", "% of GPUs", "standard deviation of the study"),
 )
 
 
@@ -181,9 +184,17 @@ def _one_policy(found: FillTrace, name: str, until: float, seeds: range, publish
 
 
 def _row(each: PolicyFill) -> tuple[object, ...]:
+    from pumice.report.fill import known
+
+    ours, deviation = each.at()
+    fragments, theirs = known(each.fragments_at()[0]), _of_study(each.published_fragments)
+    return each.name, known(ours), known(deviation), *_of_study(each.published), bool(each.within), fragments, *theirs
+
+
+def _of_study(published: Published | None) -> tuple[float | None, float | None]:
     from pumice.report.fill import FULL, known
 
-    theirs = each.published.at(FULL) if each.published is not None else None
-    their_mean, their_deviation = (None, None) if theirs is None else (known(theirs[0]), known(theirs[1]))
-    ours, deviation = each.at()
-    return each.name, known(ours), known(deviation), their_mean, their_deviation, bool(each.within)
+    if published is None:
+        return None, None
+    found, deviation = published.at(FULL)
+    return known(found), known(deviation)

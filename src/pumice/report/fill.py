@@ -28,8 +28,11 @@ class PolicyFill(Struct, frozen=True):
 
     def at(self, level: int = FULL) -> tuple[float, float]:
         """Mean and standard deviation of the allocation over seeds; nan where it does not come that far."""
-        found = [curve[level] for curve in self.allocation if len(curve) > level and not math.isnan(curve[level])]
-        return (mean(found) if found else math.nan, stdev(found) if len(found) > 1 else 0.0)
+        return _at(self.allocation, level)
+
+    def fragments_at(self, level: int = FULL) -> tuple[float, float]:
+        """Mean and standard deviation over seeds of what typical pods could not use; nan as in ``at``."""
+        return _at(self.fragments, level)
 
     @property
     def within(self) -> bool | None:
@@ -92,6 +95,11 @@ class FillSummary(Struct, frozen=True):
             if self.bounds
             else None,
         }
+
+
+def _at(curves: Sequence[Sequence[float]], level: int) -> tuple[float, float]:
+    found = [curve[level] for curve in curves if len(curve) > level and not math.isnan(curve[level])]
+    return (mean(found) if found else math.nan, stdev(found) if len(found) > 1 else 0.0)
 
 
 def known(value: float) -> float | None:

@@ -72,6 +72,14 @@ def test_one_fill_of_shared_gpus_is_near_the_published_mean(monkeypatch: pytest.
     assert row["allocated"] == pytest.approx(row["published"], abs=3 * row["published_deviation"])
 
 
+@pytest.mark.slow
+@with_traces
+def test_fragments_of_one_fill_are_near_the_published_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = ran("fgd-fragments", monkeypatch, traces=str(OPENB), repeats=1, policies="packing").values()
+    near = pytest.approx(row["published_fragments"], abs=3 * row["published_fragments_deviation"])
+    assert row["fragments"] == near
+
+
 @with_traces
 @pytest.mark.parametrize("name", ["theta-2022-fcfs", "theta-2023-fcfs", "theta-2023-easy"])
 def test_a_day_of_theta_waits_in_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +106,16 @@ def test_fills_are_within_the_published_deviation(name: str, monkeypatch: pytest
 def test_fills_of_shared_gpus_are_within_the_published_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ran("fgd-shares", monkeypatch, traces=str(OPENB))
     assert len(rows) == 4 and all(row["within"] for row in rows.values())
+
+
+@pytest.mark.long
+@with_traces
+def test_fragments_are_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ran("fgd-fragments", monkeypatch, traces=str(OPENB))
+    assert len(rows) == 6
+    for policy, row in rows.items():
+        apart = row["published_fragments_deviation"] if policy == "random" else 0.01  # the study has two digits
+        assert row["fragments"] == pytest.approx(row["published_fragments"], abs=apart), policy
 
 
 @pytest.mark.long

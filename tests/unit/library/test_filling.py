@@ -25,7 +25,10 @@ def test_a_fill_is_a_row_for_each_policy(trace: Path) -> None:
     found = pumice.fill(trace, ["bestfit", "packing"], repeats=2)
     assert found.policies["policy"] == ["bestfit", "packing"]
     assert found.policies["published"] == [None, None] and found.policies["within"] == [False, False]
-    assert found.to_dict()["policies"][0]["allocation"]["mean"] == found.policies["allocated"][0]
+    first = found.to_dict()["policies"][0]
+    assert first["allocation"]["mean"] == found.policies["allocated"][0]
+    assert first["fragments"][100] == found.policies["fragments"][0]
+    assert found.policies["published_fragments"] == [None, None]
     assert "3 nodes, 12 GPUs, 2 fills a policy" in repr(found)
 
 
