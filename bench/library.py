@@ -31,16 +31,17 @@ _FRAME = (
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.library", description=__doc__.splitlines()[0])
     parser.add_argument("--traces", type=Path, default=_TRACES, metavar="DIR")
-    parser.add_argument("--only", choices=("import", "frames", "compare", "clone"))
+    parser.add_argument("--only", choices=("import", "frames", "small", "compare", "clone"))
     parser.add_argument("--until", metavar="T", help="of the year whose tables are read")
     options = parser.parse_args(arguments)
     measures: dict[str, Callable[[], list[bool]]] = {
         "import": _import,
         "frames": lambda: _frames(options.traces, options.until),
+        "small": _small,
         "compare": lambda: _compare(options.traces),
         "clone": _clone,
     }
-    chosen = [options.only] if options.only else ["import", "frames", "compare"]
+    chosen = [options.only] if options.only else ["import", "frames", "small", "compare"]
     return int(not all(reached for name in chosen for reached in measures[name]()))
 
 
@@ -84,6 +85,23 @@ def _frames_of(run: object, library: str) -> bool:
 
 def _frame(frame: Callable[[object], list[object]], table: object, library: str) -> list[object]:
     return frame(table if library == "polars" else table.to_dict())  # type: ignore[attr-defined]
+
+
+def _small() -> list[bool]:
+    """Measure what a cell takes to compare two policies on the demo, after the cells before it have loaded NumPy."""
+    import numpy as np  # noqa: F401
+
+    import pumice
+
+    demo = ROOT / "examples" / "demo"
+    times = []
+    for _ in range(2):  # the second has all modules
+        began = time.process_time()
+        found = pumice.compare("default", str(demo / "volcano-scheduler.conf"), str(demo), until="1h")
+        times.append(time.process_time() - began)
+    assert len(found.universes) and not found.same
+    what = "two policies on the demo, 1 hour, 5 universes"
+    return [_line(f"{what}, first", times[0], 3, "CPU s"), _line(f"{what}, again", times[1], 3, "CPU s")]
 
 
 def _compare(traces: Path) -> list[bool]:

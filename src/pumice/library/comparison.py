@@ -16,6 +16,7 @@ from pumice.library.policies import PolicyLike
 from pumice.library.table import Table
 from pumice.report.comparison import Comparison as Compared
 from pumice.report.comparison import NoSuchFigure, RunOutcome, outcome_of, primary_of
+from pumice.runtime.memory import old_objects_left_alone
 from pumice.sim.workloads.blocks import BlockError, Blocks
 
 SHAKE, REPEATS = "60s", 5
@@ -113,8 +114,10 @@ def compare(
         )
         return outcome_of(made.summary, seed + repeat)
 
-    # Only what is compared is kept of a run, so memory does not grow with their number.
-    pairs = tuple((run(0, repeat), run(1, repeat)) for repeat in range(len(cut)))
+    # Only what is compared is kept of a run, so memory does not grow with their number. A notebook holds many objects,
+    # which are examined once, not once a run.
+    with old_objects_left_alone():
+        pairs = tuple((run(0, repeat), run(1, repeat)) for repeat in range(len(cut)))
     try:
         chosen = primary_of(primary, pairs[0][0])
     except NoSuchFigure as error:
