@@ -195,9 +195,7 @@ def test_what_is_served_over_tls(
         pytest.param(("--disable-default-scheduler-config",), "found no --scheduler-conf", id="no conf is wanted"),
         pytest.param(("--tls-cert-file=x.crt",), "--tls-private-key-file", id="a certificate without key"),
         pytest.param(("--metrics-tls",), "wanted --tls-cert-file", id="TLS without certificate"),
-        pytest.param(
-            ("--default-priorities-configmap-name=x",), "needs a policy with dialect: kai", id="KAI's under Volcano's"
-        ),
+        pytest.param(("--default-priorities-configmap-name=x",), "wanted both or none of", id="half of a ConfigMap"),
     ],
 )
 def test_wrong_input_is_one_line(nowhere: str, flags: tuple[str, ...], said: str) -> None:
