@@ -13,6 +13,7 @@ from random import Random
 
 from msgspec import Struct
 
+from pumice.apiserver.actors.claims import Claims
 from pumice.apiserver.actors.collector import Collector
 from pumice.apiserver.actors.cron_jobs import CronJobs
 from pumice.apiserver.actors.group_protection import GroupProtection
@@ -44,13 +45,14 @@ class Cluster(Struct, frozen=True):
     jobs: Jobs
     cron_jobs: CronJobs
     group_protection: GroupProtection
+    claims: Claims
     _parts: tuple[Supervised, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """Return the health of the parts that act on objects."""
         spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
         spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared, "cron-jobs": self.cron_jobs.spared}
-        spared["group-protection"] = self.group_protection.spared
+        spared |= {"group-protection": self.group_protection.spared, "claims": self.claims.spared}
 
         def check(part: Supervised) -> Health:
             health = part.health()
@@ -78,7 +80,7 @@ class Cluster(Struct, frozen=True):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run nodes, jobs, CronJobs and garbage collection."""
+        """Run nodes, jobs, CronJobs, claims and garbage collection."""
         tasks = [asyncio.create_task(part.run()) for part in self._parts]
         try:
             yield
@@ -104,9 +106,10 @@ def make_cluster(
     collector, kubelets, life = Collector(objects), Kubelets(objects, now, speed), NodeLife(objects, now)
     jobs, cron_jobs, protection = Jobs(objects, now), CronJobs(objects, now), GroupProtection(objects)
     works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run, "jobs": jobs.run}
-    works |= {"cron-jobs": cron_jobs.run, "group-protection": protection.run}
+    claims = Claims(objects, now)
+    works |= {"cron-jobs": cron_jobs.run, "group-protection": protection.run, "claims": claims.run}
     parts = tuple(Supervised(_log, name, work) for name, work in works.items())
-    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, cron_jobs, protection, parts)
+    cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, cron_jobs, protection, claims, parts)
     for definition in definitions:
         cluster.place(definition)
     return cluster

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.apiserver.commands import serving_command
 from tests.unit.apiserver.test_serve_schedule import user_of
 
@@ -44,3 +46,39 @@ async def test_a_pod_runs_with_devices_and_says_which_claim_they_are_in(tmp_path
     assert [each["containerName"] for each in said["requestMappings"]] == ["main"]
     assert [each["device"] for each in claim["status"]["allocation"]["devices"]["results"]] == ["a", "b"]
     assert claim["metadata"]["ownerReferences"][0]["uid"] == ran["metadata"]["uid"]
+
+
+@pytest.mark.parametrize(("conf", "scheduler"), [("", "volcano"), ("dialect: kai\n", "kai-scheduler")])
+async def test_pods_that_ask_by_template_run_to_their_end_one_after_the_other(
+    tmp_path: Path, conf: str, scheduler: str
+) -> None:
+    (tmp_path / "policy.conf").write_text(conf)
+    policy = ("--scheduler-conf", str(tmp_path / "policy.conf")) if conf else ()
+    asking = {"requests": [{"name": "r", "exactly": {"deviceClassName": "npu"}}]}
+    template = made("ResourceClaimTemplate", "one", spec={"devices": asking})
+    with serving_command(tmp_path, "--nodes", "1:cpu=8,memory=32Gi", "--schedule", "--speed", "10", *policy) as served:
+        async with user_of(served) as user:
+            (node,) = (await user.get("/api/v1/nodes"))["items"]
+            name = node["metadata"]["name"]
+            pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+            await user.create(f"{DEVICES}/deviceclasses", made("DeviceClass", "npu"))
+            await user.create(
+                f"{DEVICES}/resourceslices",
+                made("ResourceSlice", "s", driver="npu.com", nodeName=name, pool=pool, devices=[{"name": "a"}]),
+            )
+            await user.create(f"{DEVICES}/namespaces/default/resourceclaimtemplates", template)
+            # One device for all: each pod needs what the one before has given back.
+            for each in ("p", "q", "r"):
+                pod = {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {"name": each, "annotations": {"pumice.dev/duration": "1s"}},
+                    "spec": {
+                        "schedulerName": scheduler,
+                        "containers": [{"name": "main", "image": "i:1"}],
+                        "resourceClaims": [{"name": "npu", "resourceClaimTemplateName": "one"}],
+                    },
+                }
+                await user.create(PODS, pod)
+            await user.sees(PODS, "Succeeded", 3)
+            assert (await user.get(f"{DEVICES}/namespaces/default/resourceclaims"))["items"] == []

@@ -45,6 +45,7 @@ def settle(world: Cluster) -> None:
         world.node_life.step()
         world.cron_jobs.step()
         world.jobs.step()
+        world.claims.step()
         while world.collector.step() or world.group_protection.step():
             pass
 
