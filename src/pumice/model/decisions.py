@@ -15,6 +15,7 @@ from pumice.model.pod import EMPTY_MAP
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.gang import GangTimes
+from pumice.model.workloads.native_group import GroupRef
 from pumice.model.workloads.podgroup import PodGroupStatus
 
 #: Keys of the context of a bind. Groups: those with which the pod shares its devices.
@@ -29,13 +30,13 @@ class ClaimGrant(NamedTuple):
     ``claim``: ``namespace/name``, or ``namespace/pod/number`` while the pod's status does not name the claim that is
     made for it, or ``namespace/pod/extended-resources`` for the claim that is to be made. ``extended``: what the claim
     for the extended resources of the pod asks for, None for other claims. ``group``: the PodGroup that the claim is
-    reserved for in place of the pod, as (name, UID), None for other claims.
+    reserved for in place of the pod, None for other claims.
     """
 
     claim: str
     allocation: Allocation | None
     extended: ExtendedRequests | None = None
-    group: tuple[str, str] | None = None
+    group: GroupRef | None = None
 
 
 #: Volumes that the claims of the pod must have before it is bound: a tuple of ``VolumeGrant``.

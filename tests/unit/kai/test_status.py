@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.kube.api.encode_kai import kai_pod_group
-from pumice.kube.writers.kai_statuses import kai_group_status
+from pumice.kube.api.encode_statuses import kai_group_status
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.model.queue import Queue, QueueUsage

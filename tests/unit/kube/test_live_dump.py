@@ -183,8 +183,17 @@ GROUP_API, TOPOLOGY_API = "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/
         pytest.param(
             f"apiVersion: {NATIVE_API}/v1alpha3\nkind: CompositePodGroup\n{META}\nspec: {{schedulingPolicy: {{gang:"
             " {minGroupCount: 2}}, parentCompositePodGroupName: c, priorityClassName: p, preemptionPolicy: Never,"
-            " disruptionMode: {all: {}}, schedulingConstraints: {topology: [{key: rack}]}}",
+            " disruptionMode: {all: {}}, schedulingConstraints: {topology: [{key: rack}]}}\n"
+            "status: {conditions: [{type: CompositePodGroupInitiallyScheduled, status: 'False', reason: r, message: m,"
+            " observedGeneration: 3, lastTransitionTime: '2026-01-02T03:04:05Z'}]}",
             id="composite podgroup",
+        ),
+        pytest.param(
+            f"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\n{META}\nspec: {{minMember: 2, queue: q}}\n"
+            "status: {pending: 1, schedulingConditions: [{type: UnschedulableOnNodePool, status: 'True', nodePool: p,"
+            " reason: r, message: m, reasons: [{reason: OverLimit, message: n}], transitionID: '3',"
+            " lastTransitionTime: '2026-01-02T03:04:05Z'}], resourcesStatus: {allocated: {cpu: '1'}}}",
+            id="podgroup of KAI",
         ),
     ],
 )

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from pumice.kube.api.encode_claims import allocation_object
+from pumice.kube.api.encode_statuses import kai_group_status
 from pumice.model.bind_request import BindRequest
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.queue import Queue, QueueSharing, Quota
@@ -51,7 +52,7 @@ def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
         ),
     }
     head = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": metadata}
-    return head | {"spec": spec, "status": {"phase": group.status.phase}}
+    return head | {"spec": spec, "status": {"phase": group.status.phase, **kai_group_status(group.status)}}
 
 
 def kai_topology(topology: Topology) -> Obj:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.model.instants import stamp
+from pumice.kube.api.encode_statuses import native_group_status
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
 from pumice.model.manifest.native import QUEUE_LABEL
 from pumice.model.manifest.reading.fields import Obj
@@ -10,11 +10,11 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, Pod
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.gang import TopologyConstraint
 from pumice.model.workloads.native_group import GroupClaim, NativeGroup
-from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition
+from pumice.model.workloads.podgroup import PodGroup
 
 
 def composite_pod_group_object(group: CompositePodGroup, metadata: Obj) -> Obj:
-    """Return the object to write, without its status."""
+    """Return the object to write."""
     spec: Obj = {"schedulingPolicy": {"gang": {"minGroupCount": group.min_groups}}}
     spec |= _common(group.parent, group.priority_class_name, group.never_preempts)
     if group.topology is not None:
@@ -22,7 +22,11 @@ def composite_pod_group_object(group: CompositePodGroup, metadata: Obj) -> Obj:
     if group.leaves_whole:
         spec["disruptionMode"] = {"all": {}}
     _name_queue(metadata, group.queue)
-    return {"apiVersion": group.api_version, "kind": "CompositePodGroup", "metadata": metadata, "spec": spec}
+    if group.generation:
+        metadata["generation"] = group.generation
+    found = {"apiVersion": group.api_version, "kind": "CompositePodGroup", "metadata": metadata, "spec": spec}
+    status = native_group_status(group.conditions)
+    return found | ({"status": status} if status else {})
 
 
 def native_pod_group_object(group: PodGroup, native: NativeGroup, metadata: Obj) -> Obj:
@@ -40,9 +44,7 @@ def native_pod_group_object(group: PodGroup, native: NativeGroup, metadata: Obj)
     _name_queue(metadata, group.queue)
     if native.generation:
         metadata["generation"] = native.generation
-    made = [{"name": each.entry, "resourceClaimName": each.made} for each in native.claims if each.made]
-    conditions = [_condition(each) for each in group.status.conditions]
-    status = {name: found for name, found in (("conditions", conditions), ("resourceClaimStatuses", made)) if found}
+    status = native_group_status(group.status.conditions, native.claims)
     return {
         "apiVersion": native.api_version,
         "kind": "PodGroup",
@@ -88,20 +90,6 @@ def _constraints(topology: TopologyConstraint, is_first_version: bool) -> Obj:
     if is_first_version:
         return {"topologyConstraints": [{"topologyKey": topology.required}]}
     return {"topology": [{"key": topology.required}]}
-
-
-def _condition(condition: PodGroupCondition) -> Obj:
-    found: Obj = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    if condition.last_transition:
-        found["lastTransitionTime"] = stamp(condition.last_transition)
-    if condition.observed_generation:
-        found["observedGeneration"] = condition.observed_generation
-    return found
 
 
 def _claim(claim: GroupClaim) -> Obj:

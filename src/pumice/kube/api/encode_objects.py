@@ -14,6 +14,7 @@ from pumice.kube.api.encode_claims import claim_object, device_class_object, res
 from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
 from pumice.kube.api.encode_native import as_member, composite_pod_group_object, native_pod_group_object
 from pumice.kube.api.encode_numa import divided_containers, node_resource_topology_object, numa_topology_object
+from pumice.kube.api.encode_statuses import volcano_group_status
 from pumice.kube.api.encode_volumes import (
     csi_node_object,
     storage_capacity_object,
@@ -335,23 +336,10 @@ def _node(node: Node) -> Obj:
 
 
 def _pod_group(group: PodGroup) -> Obj:
-    status = group.status
-    conditions = [
-        _some(
-            type=each.type,
-            status=each.status,
-            reason=each.reason,
-            message=each.message,
-            transitionID=each.transition_id,
-            lastTransitionTime=_instant(each.last_transition),
-        )
-        for each in status.conditions
-    ]
-    counts = _some(running=status.running or None, succeeded=status.succeeded or None, failed=status.failed or None)
     return {
         **podgroup_object(group, []),
         "metadata": _metadata(group),
-        "status": {"phase": status.phase, **_some(conditions=conditions), **counts},
+        "status": volcano_group_status(group.status),
     }
 
 

@@ -178,15 +178,23 @@ def kind_of_group(group: PodGroup) -> Kind:
     """Return the kind of a PodGroup: Volcano's, KAI's, or Kubernetes' own in the version in which it was read. A tree
     has that of its root."""
     if group.native is not None:
-        of_kind, read_in = COMPOSITE_POD_GROUPS if group.native.is_tree else NATIVE_POD_GROUPS, group.native.api_version
-        return next((kind for kind in of_kind.versions if kind.api_version == read_in), of_kind)
+        of_kind = COMPOSITE_POD_GROUPS if group.native.is_tree else NATIVE_POD_GROUPS
+        return _in_version(of_kind, group.native.api_version)
     return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
 
 
 def kind_of_composite(group: CompositePodGroup) -> Kind:
     """Return the kind of a CompositePodGroup in the version in which it was read."""
-    versions = COMPOSITE_POD_GROUPS.versions
-    return next((kind for kind in versions if kind.api_version == group.api_version), COMPOSITE_POD_GROUPS)
+    return _in_version(COMPOSITE_POD_GROUPS, group.api_version)
+
+
+def native_pod_groups(api_version: str) -> Kind:
+    """Return the kind of Kubernetes' own PodGroups in a version."""
+    return _in_version(NATIVE_POD_GROUPS, api_version)
+
+
+def _in_version(kind: Kind, api_version: str) -> Kind:
+    return next((each for each in kind.versions if each.api_version == api_version), kind)
 
 
 def kind_of_queue(queue: Queue) -> Kind:

@@ -14,12 +14,12 @@ from weakref import WeakValueDictionary
 from pumice.kube.api.client import Client
 from pumice.kube.api.encode_claims import allocation_object, extended_allocation_object
 from pumice.kube.api.errors import ApiError
-from pumice.kube.api.kinds import NATIVE_POD_GROUPS, PODS, RESOURCE_CLAIMS
+from pumice.kube.api.kinds import PODS, RESOURCE_CLAIMS, native_pod_groups
 from pumice.kube.binding.extended_claims import claim_of, is_unmade, make_claim, mappings_of, remove_claim, write_to_pod
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 from pumice.model.devices.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
 from pumice.model.manifest import Decoder, ManifestError
-from pumice.model.workloads.native_group import NATIVE_GROUP
+from pumice.model.workloads.native_group import NATIVE_GROUP, GroupRef
 
 #: Keeps a claim with devices from being deleted while they are in use.
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -98,7 +98,7 @@ class ClaimBinding:
         if not place:
             return grant.claim
         if grant.group is not None:
-            return await self._key_of_group(namespace, grant.group[0], place[-1])
+            return await self._key_of_group(namespace, grant.group, place[-1])
         pod = await self._client.get(PODS.path(bind.pod))
         if is_unmade(grant.claim):
             made = claim_of(pod)
@@ -111,25 +111,18 @@ class ClaimBinding:
             raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} does not exist yet")
         return f"{namespace}/{found}"
 
-    async def _key_of_group(self, namespace: str, group: str, entry: str) -> str:
+    async def _key_of_group(self, namespace: str, group: GroupRef, entry: str) -> str:
         """Return the key of a claim that is made for a PodGroup, which its status names."""
-        found = await self._group(f"{namespace}/{group}")
+        try:
+            found = await self._client.get(native_pod_groups(group.api_version).path(f"{namespace}/{group.name}"))
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            raise ClaimProblem(f"PodGroup {namespace}/{group.name} does not exist") from None
         for each in (found.get("status") or {}).get("resourceClaimStatuses") or []:
             if each.get("name") == entry and each.get("resourceClaimName"):
                 return f"{namespace}/{each['resourceClaimName']}"
-        raise ClaimProblem(f"the claim {entry!r} of PodGroup {namespace}/{group} does not exist yet")
-
-    async def _group(self, key: str) -> dict[str, Any]:
-        """Return a PodGroup in the newest version that the server has."""
-        for kind in NATIVE_POD_GROUPS.versions:
-            try:
-                found: dict[str, Any] = await self._client.get(kind.path(key))
-                return found
-            except ApiError as error:
-                # A version that is not served is not found, and so is a PodGroup that is gone.
-                if error.status != HTTPStatus.NOT_FOUND:
-                    raise
-        raise ClaimProblem(f"PodGroup {key} does not exist")
+        raise ClaimProblem(f"the claim {entry!r} of PodGroup {namespace}/{group.name} does not exist yet")
 
     async def _write(self, key: str, change: Callable[[Claim], Claim | None]) -> None:
         """Read a claim, change it, and write it if it has not been written meanwhile; otherwise try again."""
@@ -220,8 +213,8 @@ def _reserved(bind: Bind, grant: ClaimGrant, claim: Claim) -> Claim | None:
         raise ClaimProblem(f"claim {grant.claim} was given other devices in the meantime")
     user = {"resource": "pods", "name": bind.pod.partition("/")[2], "uid": bind.uid}
     if grant.group is not None:
-        name, uid = grant.group
-        user = {"apiGroup": NATIVE_GROUP, "resource": "podgroups", "name": name, "uid": uid}
+        about = {"name": grant.group.name, "uid": grant.group.uid}
+        user = {"apiGroup": NATIVE_GROUP, "resource": "podgroups", **about}
     if any(each.get("uid") == user["uid"] for each in users) and given is not None:
         return None
     if len(users) >= CLAIM_USERS_MAX:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.decisions import PodGroupUpdate
-from pumice.model.instants import stamp
 from pumice.model.resources import EMPTY
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, SCHEDULER_ERROR
@@ -34,24 +32,6 @@ class GroupNews(Struct, frozen=True):
     waits: str = ""
     error: str = ""
     eviction: str = ""
-
-
-def native_status(conditions: Conditions) -> dict[str, Any]:
-    """Return the status as in the API. Every condition has all its fields, since Kubernetes requires them."""
-    return {"conditions": [_as_in_api(each) for each in conditions]}
-
-
-def _as_in_api(condition: PodGroupCondition) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": stamp(condition.last_transition),
-    }
-    if condition.observed_generation:
-        found["observedGeneration"] = condition.observed_generation
-    return found
 
 
 def group_conditions(group: PodGroup, news: GroupNews, now: float) -> Conditions:

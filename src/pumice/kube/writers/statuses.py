@@ -15,51 +15,28 @@ from typing import Any
 from msgspec.structs import replace
 
 from pumice.kube.api.client import ONCE, Client
+from pumice.kube.api.encode_statuses import kai_group_status, native_group_status, volcano_group_status
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import Kind, kind_of_composite, kind_of_group, kind_of_queue
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
-from pumice.kube.writers.kai_statuses import kai_group_status, kai_queue_status, time_annotations
+from pumice.kube.writers.kai_statuses import kai_queue_status, time_annotations
 from pumice.kube.writers.native_statuses import (
     composite_conditions,
     group_conditions,
-    native_status,
     news_in_tree,
     news_of,
 )
 from pumice.kube.writers.pending_writes import PendingWrites, version_of
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.model.decisions import PodGroupUpdate
-from pumice.model.instants import stamp
 from pumice.model.pod import NATIVE_SUB_GROUP_MARK
 from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.composite import COMPOSITE_PREFIX, CompositePodGroup
 from pumice.model.workloads.gang import GangTimes
-from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.runtime.controllers.writes import merge_patch
-
-
-def group_status(status: PodGroupStatus) -> dict[str, Any]:
-    """Return a PodGroup's status as in the API, without counts of 0."""
-    found: dict[str, Any] = {"phase": status.phase}
-    if status.conditions:
-        found["conditions"] = [_condition(condition) for condition in status.conditions]
-    counts = {"running": status.running, "succeeded": status.succeeded, "failed": status.failed}
-    return found | {name: count for name, count in counts.items() if count}
-
-
-def _condition(condition: PodGroupCondition) -> dict[str, Any]:
-    found = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "transitionID": condition.transition_id,
-    }
-    if condition.last_transition:
-        found["lastTransitionTime"] = stamp(condition.last_transition)
-    return {name: value for name, value in found.items() if value}
 
 
 def group_words(status: PodGroupStatus) -> PodGroupStatus:
@@ -74,11 +51,11 @@ def group_difference(group: PodGroup, update: PodGroupUpdate, now: float = 0.0) 
     conditions that have to say since when they hold."""
     if group.native is not None:
         conditions = group_conditions(group, news_of(update), now)
-        return native_status(conditions) if conditions != group.status.conditions else {}
+        return native_group_status(conditions) if conditions != group.status.conditions else {}
     wanted = update.status
     if group_words(group.status) == group_words(wanted):
         return {}
-    written = group_status if group.gang is None else kai_group_status
+    written = volcano_group_status if group.gang is None else kai_group_status
     return merge_patch(written(group.status), written(wanted))
 
 
@@ -199,7 +176,7 @@ class Statuses:
                 kind, before = kind_of_composite(member), member.conditions
                 after = composite_conditions(member, news, now)
             if after != before:
-                yield kind, member, native_status(after)
+                yield kind, member, native_group_status(after)
 
     def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
         """Return True if a queue's status must be written, as ``begin_group``."""

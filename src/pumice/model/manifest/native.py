@@ -26,7 +26,13 @@ from pumice.model.manifest.reading.fields import (
 )
 from pumice.model.workloads.composite import COMPOSITE_PREFIX, CompositePodGroup
 from pumice.model.workloads.gang import Gang, TopologyConstraint, gang_at
-from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULED_IN_V1ALPHA2, GroupClaim, NativeGroup
+from pumice.model.workloads.native_group import (
+    INITIALLY_SCHEDULED,
+    SCHEDULED_IN_V1ALPHA2,
+    GroupClaim,
+    GroupRef,
+    NativeGroup,
+)
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
 #: Label with the queue, if the annotation of Volcano's is not there. Source: KAI.
@@ -68,12 +74,12 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
             leaves_whole=_leaves_whole(spec),
             never_preempts=_never_preempts(spec),
             generation=whole(metadata, "generation", "metadata", 0, 0),
-            claims=tuple(_claims(own_name, metadata, spec, status)),
+            claims=tuple(_claims(GroupRef(own_name, text(metadata, "uid", "metadata"), api_version), spec, status)),
         ),
     )
 
 
-def _claims(group: str, metadata: Obj, spec: Obj, status: Obj) -> Iterator[GroupClaim]:
+def _claims(group: GroupRef, spec: Obj, status: Obj) -> Iterator[GroupClaim]:
     """Yield the claims that the pods of a PodGroup share. Raises: FieldError."""
     made = {
         short_text(each, "name", where): short_text(each, "resourceClaimName", where)
@@ -90,8 +96,7 @@ def _claims(group: str, metadata: Obj, spec: Obj, status: Obj) -> Iterator[Group
         template = short_text(each, "resourceClaimTemplateName", where)
         if bool(own) == bool(template):
             raise FieldError(where, shown(each), "one of resourceClaimName and resourceClaimTemplateName")
-        uid = text(metadata, "uid", "metadata")
-        yield GroupClaim(group, uid, entry, own or f"template/{template}", made.get(entry, ""))
+        yield GroupClaim(group, entry, own or f"template/{template}", made.get(entry, ""))
 
 
 def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> CompositePodGroup:

@@ -19,15 +19,22 @@ SCHEDULER_ERROR = "SchedulerError"
 COMPOSITE_VERSIONS = ("v1", "v1beta1", "v1alpha3")
 
 
+class GroupRef(Struct, frozen=True):
+    """A PodGroup that uses a claim, and the API version in which it was read."""
+
+    name: str
+    uid: str
+    api_version: str
+
+
 class GroupClaim(Struct, frozen=True):
     """A claim of devices that the pods of a PodGroup share. Source: KEP-5729.
 
-    ``group`` and ``uid``: of the PodGroup. ``entry``: its name there, and in pods that use it. ``source``: the claim,
-    or ``template/<name>``. ``made``: the claim that was made from the template, "" if that is not known.
+    ``group``: the PodGroup. ``entry``: its name there, and in pods that use it. ``source``: the claim, or
+    ``template/<name>``. ``made``: the claim that was made from the template, "" if that is not known.
     """
 
-    group: str
-    uid: str
+    group: GroupRef
     entry: str
     source: str
     made: str = ""

@@ -116,7 +116,7 @@ def tree_members(tree: PodGroup) -> tuple[CompositePodGroup | PodGroup, ...]:
             found.append(composite(each.name, parent, each.min_sub_group, each.topology))
             continue
         # The tree lists the claims of all its groups, and only their own group's pods may use them.
-        claims = tuple(claim for claim in native.claims if claim.group == each.name)
+        claims = tuple(claim for claim in native.claims if claim.group.name == each.name)
         found.append(
             PodGroup(
                 namespace,

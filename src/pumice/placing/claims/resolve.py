@@ -11,7 +11,7 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.tables import Tables
 from pumice.model.devices.claims import ResourceClaim
 from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_SUB_GROUP_MARK, Pod
-from pumice.model.workloads.native_group import GroupClaim
+from pumice.model.workloads.native_group import GroupClaim, GroupRef
 from pumice.placing.claims.extended import unmade_claim
 
 TEMPLATE = "template/"
@@ -24,14 +24,14 @@ class Resolved(NamedTuple):
 
     ``claims``: those that a pod uses, or that have devices. ``of_task``: indices into these, by task row. ``missing``:
     what a task lacks, by task row. ``extended``: the task whose extended resources a claim is for, by index.
-    ``of_group``: the PodGroup that a claim is reserved for, as (name, UID), by index.
+    ``of_group``: the PodGroup that a claim is reserved for, by index.
     """
 
     claims: list[ResourceClaim]
     of_task: dict[int, tuple[int, ...]]
     missing: dict[int, str]
     extended: dict[int, int]
-    of_group: dict[int, tuple[str, str]]
+    of_group: dict[int, GroupRef]
 
 
 def claiming_tasks(tables: Tables) -> list[int]:
@@ -53,10 +53,10 @@ def _shared_claims(tables: Tables, row: int) -> Sequence[GroupClaim]:
     notes = tables.tasks.pods[row].annotations
     # In a tree of groups, the one that the pod itself names.
     own = notes.get(NATIVE_SUB_GROUP_MARK) or notes.get(GROUP_NAME_ANNOTATION)
-    return [each for each in group.native.claims if each.group == own]
+    return [each for each in group.native.claims if each.group.name == own]
 
 
-def claim_keys(pod: Pod, shared: Sequence[GroupClaim] = ()) -> Iterator[tuple[str, str, tuple[str, str] | None]]:
+def claim_keys(pod: Pod, shared: Sequence[GroupClaim] = ()) -> Iterator[tuple[str, str, GroupRef | None]]:
     """Yield the key of each claim of a pod, the key of its template or "", and the PodGroup that it is reserved for, or
     None.
 
@@ -68,14 +68,14 @@ def claim_keys(pod: Pod, shared: Sequence[GroupClaim] = ()) -> Iterator[tuple[st
     for i, name in enumerate(pod.spec.resource_claims):
         entry = pod.claim_entries[i] if i < len(pod.claim_entries) else ""
         same = of_group.get((entry, name))
-        group = None if same is None else (same.group, same.uid)
+        group = None if same is None else same.group
         if not name.startswith(TEMPLATE):
             yield f"{pod.namespace}/{name}", "", group
             continue
         made = pod.made_claims[i] if i < len(pod.made_claims) else ""
         own = f"{pod.name}/{i}"
         if same is not None:
-            made, own = made or same.made, f"{GROUP_CLAIM}/{same.group}/{entry}"
+            made, own = made or same.made, f"{GROUP_CLAIM}/{same.group.name}/{entry}"
         yield f"{pod.namespace}/{made or own}", "" if made else f"{pod.namespace}/{name}", group
 
 

@@ -16,7 +16,7 @@ from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 from pumice.model.devices.claims import AllocatedDevice, Allocation, DeviceOption, DeviceRequest
 from pumice.model.devices.extended import ExtendedRequests, RequestMapping
-from pumice.model.workloads.native_group import NATIVE_VERSIONS
+from pumice.model.workloads.native_group import NATIVE_VERSIONS, GroupRef
 
 GIVEN = Allocation((AllocatedDevice("r", "gpu.com", "n1", "0"),))
 OTHER = Allocation((AllocatedDevice("r", "gpu.com", "n1", "1"),))
@@ -32,9 +32,11 @@ class Server:
             self.objects[POD.format(name) if obj.get("kind") == "Pod" else CLAIM.format(name)] = obj
         self.conflicts = 0
         self.refuses = ""
+        self.absent: list[str] = []  # paths that were asked for in vain
 
     async def get(self, path: str) -> Any:
         if path not in self.objects:
+            self.absent.append(path)
             raise ApiError(404, "NotFound", "", path)
         return copy.deepcopy(self.objects[path])
 
@@ -280,8 +282,9 @@ async def test_a_claim_of_a_group_is_reserved_for_the_group_and_stays_so(version
     group = f"/apis/scheduling.k8s.io/{version}/namespaces/ns/podgroups/g"
     server = Server(c=claim(), a=pod())
     server.objects[group] = {"status": {"resourceClaimStatuses": [{"name": "gpus", "resourceClaimName": "c"}]}}
-    shared = ClaimGrant("ns/podgroup/g/gpus", GIVEN, group=("g", "u-g"))
+    shared = ClaimGrant("ns/podgroup/g/gpus", GIVEN, group=GroupRef("g", "u-g", f"scheduling.k8s.io/{version}"))
     await server.binding().prepare(bind(shared))
+    assert server.absent == [], "the group is read in the version in which it was seen"
     await server.binding().prepare(bind(shared, pod="b"))
     user = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u-g"}
     assert server.claim("c")["status"]["reservedFor"] == [user]

@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from pumice.model.decisions import CLAIMS, ClaimGrant
 from pumice.model.devices.claims import AllocatedDevice, Allocation
 from pumice.model.status import TaskStatus
-from pumice.model.workloads.native_group import GroupClaim, NativeGroup
+from pumice.model.workloads.native_group import GroupClaim, GroupRef, NativeGroup
 from pumice.placing.claims.ledger import claim_ledger
 from pumice.testing.build import cluster, node, pod, podgroup, run
 from pumice.testing.devices import claim, claim_template, offered
 from tests.unit.placing.claims.kit import CONF, GPU, on, opened, task
 
-SHARED = GroupClaim("g", "u-g", "gpus", "template/t")
+GROUP = GroupRef("g", "u-g", "scheduling.k8s.io/v1")
+SHARED = GroupClaim(GROUP, "gpus", "template/t")
 
 
 def members(count: int, entry: str = "gpus", **more: Any) -> list[Any]:
@@ -35,7 +36,7 @@ def test_a_gang_gets_one_device_for_all_its_pods_on_the_node_of_the_device() -> 
     found = grants(offered("n2", 1), group(4, SHARED), members(4))
     assert len(found) == 4
     assert {each.claim for each in found.values()} == {"ns/podgroup/g/gpus"}
-    assert {each.group for each in found.values()} == {("g", "u-g")}
+    assert {each.group for each in found.values()} == {GROUP}
     assert {each.allocation for each in found.values()} == {
         Allocation((AllocatedDevice("r0", "gpu.com", "n2", "0"),), on("n2"))
     }
