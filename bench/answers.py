@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.answers import edits
-from pumice.answers.everyone import TRIALS_MAX, overview
+from pumice.answers.all_waiting import TRIALS_MAX, overview
 from pumice.answers.explanation import explain
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World
 from pumice.framework.plugin.policy_file import Policy

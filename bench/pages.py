@@ -17,7 +17,7 @@ import aiohttp
 import numpy as np
 from msgspec.structs import replace
 
-from pumice.answers.everyone import TRIALS_MAX, overview
+from pumice.answers.all_waiting import TRIALS_MAX, overview
 from pumice.answers.world import Trial, Trials, World
 from pumice.model.events import Object
 from pumice.runtime.cycle_end import CycleEnd

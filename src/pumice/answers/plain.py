@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.answers.all_waiting import Overview
 from pumice.answers.codes import WORDS
 from pumice.answers.difference import Difference
-from pumice.answers.everyone import Overview
 from pumice.answers.explanation import Explanation
 
 EXPLAIN_SCHEMA, OVERVIEW_SCHEMA = "pumice.explain/1", "pumice.explain-all/1"

@@ -72,7 +72,7 @@ async def show_pages(
 
     async def relief() -> dict[str, Any]:
         try:
-            return await answers.everyone() | {"at": time.time()}
+            return await answers.all_waiting() | {"at": time.time()}
         except ValueError as error:
             raise NoResult(str(error)) from None
 

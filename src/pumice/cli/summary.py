@@ -33,7 +33,7 @@ def print_summary(summary: Summary, found: Inputs, conf: str) -> None:
     _queues(out, summary)
     _fairness(out, summary)
     _waiting(out, summary)
-    _problems(out, summary, found)
+    _problems(out, found)
 
 
 def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
@@ -173,7 +173,7 @@ def _gangs(out: Console, summary: Summary) -> None:
         out.print(f"and {left:,} more for other reasons; --json lists all")
 
 
-def _problems(out: Console, summary: Summary, found: Inputs) -> None:
+def _problems(out: Console, found: Inputs) -> None:
     counts = Counter(problem.severity.value for problem in found.scene.problems if problem.severity.value != "note")
     if counts:
         named = ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in counts.items())

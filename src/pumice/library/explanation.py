@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pumice.answers.everyone import TRIALS_MAX, overview
+from pumice.answers.all_waiting import TRIALS_MAX, overview
 from pumice.answers.explanation import explain, find_job
 from pumice.answers.plain import described, overview_described
 from pumice.answers.world import REASON_TRIALS_MAX, Trials, World

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.counting import HELD
-from pumice.columns.dtypes import EPS, F64, AnyArray
+from pumice.columns.dtypes import EPS, AnyArray
 from pumice.kai.amounts import shared
 from pumice.model.blockers import (
     CAPABILITY,
@@ -112,7 +112,7 @@ def turned_away(view: View, job: int) -> QueueLimit | None:
     first = over[0]
     a_pod = len(over) == 1 and view.needed(job) == 1 and bool(limit[first] - held[first] >= EPS)
     if deserves:
-        return QueueLimit(name, DESERVED, amounts, others=_others_want(view, queue, first, limit), a_pod=a_pod)
+        return QueueLimit(name, DESERVED, amounts, others=_others_want(view, queue, first), a_pod=a_pod)
     others = _guaranteed(view, queue, first, float(limit[first]))
     return QueueLimit(name, GUARANTEE if others else CAPACITY, amounts, others=others, a_pod=a_pod)
 
@@ -127,6 +127,6 @@ def _guaranteed(view: View, queue: int, d: int, limit: float) -> tuple[str, ...]
     return tuple(name_ for name_, amounts in guarantees if amounts is not None and amounts.get(name))
 
 
-def _others_want(view: View, queue: int, d: int, limit: F64) -> tuple[str, ...]:
+def _others_want(view: View, queue: int, d: int) -> tuple[str, ...]:
     names, request = view.tables.queues.names, view.outcome.figures["queue.request"]
     return tuple(names[row] for row in range(len(names)) if row != queue and request[row, d] >= EPS)

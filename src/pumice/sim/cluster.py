@@ -31,7 +31,7 @@ from pumice.sim.equal_pods import EqualPods, in_parts, one_by_one, one_of
 from pumice.sim.hooks import Hooks, Objection
 from pumice.sim.pod_states import refusal_of_bind, says_the_same, with_grant
 from pumice.sim.queued_binds import QueuedBinds
-from pumice.sim.telling import UndeliveredEvents
+from pumice.sim.undelivered_events import UndeliveredEvents
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
@@ -50,7 +50,7 @@ class SimCluster:
         self.start_latency_s = start_latency_s
         self.grace_s = grace_s
         self.hooks = Hooks()
-        self.telling = UndeliveredEvents(engine)
+        self.undelivered = UndeliveredEvents(engine)
         self.objection: Objection | None = None
         self.queued: QueuedBinds | None = None
         self.start_together: Callable[[EqualPods], int] = len
@@ -82,13 +82,13 @@ class SimCluster:
     @property
     def has_news(self) -> bool:
         """True if an event that may change a decision is waiting to be drained."""
-        return self.telling.has_news
+        return self.undelivered.has_news
 
     def drain(self) -> list[News]:
         """Return the events since the last call, oldest first."""
         if self.queued is not None:
             self.queued.begin()
-        return self.telling.drain()
+        return self.undelivered.drain()
 
     def objects(self, kind: type[Any]) -> list[Any]:
         """Return all objects of a kind."""
@@ -107,7 +107,7 @@ class SimCluster:
         """Send all objects, as to a scheduler that has just started."""
         if self.queued is not None:
             self.queued.forget()
-        self.telling.begin_anew(obj for table in self._tables.values() for obj in table.values())
+        self.undelivered.begin_anew(obj for table in self._tables.values() for obj in table.values())
 
     def queue_binds(self, delay: Callable[[], float]) -> None:
         """Let binds wait before they are sent, each for ``delay()`` seconds."""
@@ -117,7 +117,7 @@ class SimCluster:
 
         def give_back(bind: Bind) -> None:
             self.refusals += 1
-            self.telling.tell_undone(bind)
+            self.undelivered.add_undone(bind)
 
         tables = self.pods, self.groups, self.nodes
         self.queued = QueuedBinds(self.engine, *tables, delay=delay, send=send, give_back=give_back)
@@ -184,7 +184,7 @@ class SimCluster:
             self.pods[key] = bound[key] = with_grant(pod, decision) if context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
-            self._tell_pods(pods, news=False)  # the planner learns it from the answer
+            self._pods_changed(pods, news=False)  # the planner learns it from the answer
             self._take_room(pods)
         return answers
 
@@ -214,7 +214,7 @@ class SimCluster:
         self.phases_written += group.status.phase != update.status.phase
         gang = gang_at(group.gang, update.times)
         group = self.groups[update.job] = replace(group, status=update.status, gang=gang)
-        self.telling.tell(group, update.job, news=False)
+        self.undelivered.add(group, update.job, news=False)
         for hook in self.hooks.group_written:
             hook(group)
 
@@ -224,7 +224,7 @@ class SimCluster:
         if queue is None or (queue.allocated, queue.usage) == (allocated, usage):
             return
         queue = self.queues[name] = replace(queue, allocated=allocated, usage=usage)
-        self.telling.tell(queue, name, news=False)
+        self.undelivered.add(queue, name, news=False)
 
     def take_off_gate(self, removal: GateRemoval) -> None:
         """Remove the queue's gate, and no other, from a pod that still exists."""
@@ -232,7 +232,7 @@ class SimCluster:
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
             return
         pod = self.pods[removal.pod] = replace(pod, gates=without_queue_gate(pod.gates))
-        self._tell_pods({removal.pod: pod})
+        self._pods_changed({removal.pod: pod})
 
     def notice(self, notice: PodNotice) -> None:
         """Store why a pod waits, and the node that it is nominated to. A nomination is never removed: it ends when the
@@ -245,7 +245,7 @@ class SimCluster:
         if pod.nominated_node == nominated and says_the_same(pod.conditions, said):
             return
         pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=nominated)
-        self._tell_pods({notice.pod: pod}, news=False)
+        self._pods_changed({notice.pod: pod}, news=False)
 
     # -- objects come and go -------------------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class SimCluster:
             return
         before = self._tables[type(obj)].get(key)
         self._tables[type(obj)][key] = obj
-        self.telling.tell(obj, key)
+        self.undelivered.add(obj, key)
         if isinstance(obj, Node):
             self._heard(Seen(obj))
             for hook in self.hooks.node_changed:
@@ -275,7 +275,7 @@ class SimCluster:
 
     def _add_pods(self, pods: EqualPods) -> None:
         self.pods.update(pods)
-        self._tell_pods(pods)
+        self._pods_changed(pods)
         for hook in self.hooks.created:
             hook(pods)
         first = one_of(pods)
@@ -291,7 +291,7 @@ class SimCluster:
         before = self._tables[kind].pop(key, None)
         if before is None:
             return False
-        self.telling.tell_gone(kind, (key,))
+        self.undelivered.add_gone(kind, (key,))
         if kind is Node:
             self._heard(Gone(Node, key))
             for hook in self.hooks.node_changed:
@@ -309,7 +309,7 @@ class SimCluster:
             return self.remove_pod(key)
         if pod.deletion is None:
             leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
-            self._tell_pods({key: leaving})
+            self._pods_changed({key: leaving})
             self._heard(Seen(leaving))
             self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
         return True
@@ -329,7 +329,7 @@ class SimCluster:
                 self.queued.heard(Gone(Pod, key))
                 self.queued.pod_gone(pod)
         for part in in_parts(gone):
-            self.telling.tell_gone(Pod, part)
+            self.undelivered.add_gone(Pod, part)
             self._give_room_back(part)
             for hook in self.hooks.removed:
                 hook(part)
@@ -339,7 +339,7 @@ class SimCluster:
         pods, now = self._still(were, "Running"), self.engine.now
         for part in in_parts({key: replace(pod, phase="Succeeded", finish_time=now) for key, pod in pods.items()}):
             self.pods.update(part)
-            self._tell_pods(part)
+            self._pods_changed(part)
             self._give_room_back(part)
             for hook in self.hooks.finished:
                 hook(part)
@@ -357,7 +357,7 @@ class SimCluster:
         now = self.engine.now
         pods = {key: replace(pod, phase="Running", start_time=now) for key, pod in islice(waiting.items(), count)}
         self.pods.update(pods)
-        self._tell_pods(pods)
+        self._pods_changed(pods)
         self._runs(pods)
 
     def _runs(self, pods: EqualPods) -> None:
@@ -380,7 +380,7 @@ class SimCluster:
             self.add_pods({key: pod})
             return
         self.pods[key] = pod
-        self._tell_pods({key: pod})
+        self._pods_changed({key: pod})
 
     def _take_room(self, pods: EqualPods) -> None:
         pods_on = self.pods_on
@@ -415,5 +415,5 @@ class SimCluster:
         if pod is not None and pod.uid == uid:
             self.remove_pod(key)
 
-    def _tell_pods(self, pods: EqualPods, news: bool = True) -> None:
-        self.telling.tell_all(Pod, pods, news)
+    def _pods_changed(self, pods: EqualPods, news: bool = True) -> None:
+        self.undelivered.add_all(Pod, pods, news)

@@ -27,7 +27,7 @@ class Priority(IntEnum):
     END = 1
     ARRIVE = 2
     START = 3
-    TELL = 4
+    DELIVER = 4
 
 
 class Engine:

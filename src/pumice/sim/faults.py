@@ -70,7 +70,7 @@ class Faults:
         self._api_back_at = cluster.engine.now
         self._cordoned: set[str] = set()
         cluster.objection = self._objection
-        cluster.telling.delay = self._delay
+        cluster.undelivered.delay = self._delay
         if plan.queued_max_s > 0:
             cluster.queue_binds(self._waits)
         self._plan_next(plan.node_cordoned_every_s, self._node_is_cordoned)
@@ -172,7 +172,7 @@ class Faults:
     def _redeliver(self) -> None:
         objects: list[Object] = [*self.cluster.nodes.values(), *self.cluster.pods.values()]
         for obj in objects[:REDELIVERED_MAX]:
-            self.cluster.telling.tell(obj, key_of(obj))
+            self.cluster.undelivered.add(obj, key_of(obj))
         self.counts["redelivered"] += 1
         self._plan_next(self.plan.redelivered_every_s, self._redeliver)
 

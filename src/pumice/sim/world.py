@@ -183,7 +183,7 @@ class Simulation:
                 self._cycle(moment)
                 if observe is not None:
                     observe(self.progress())
-                if self._goes_in_circles():
+                if self._decides_in_circles():
                     return Ending.CIRCLES
                 if self._waits_for_the_clock():
                     return Ending.DONE
@@ -209,18 +209,18 @@ class Simulation:
         self._again = (
             len(report.decisions) > 0
             or self.cluster.refusals > refusals
-            or (self.cluster.phases_written > phases and self._somebody_waits())
+            or (self.cluster.phases_written > phases and self._any_job_waits())
         )
         self._wake_at = report.wake_at
         if self._after_cycle is not None:
             self._after_cycle(report.decisions)
 
-    def _somebody_waits(self) -> bool:
+    def _any_job_waits(self) -> bool:
         """Return True if a phase may matter: admission counts what was promised to a gang until its phase says that it
         runs."""
         return len(self.controller.live) > self.history.running.value
 
-    def _goes_in_circles(self) -> bool:
+    def _decides_in_circles(self) -> bool:
         """Return True if very many cycles have decided something since a job last arrived or ended."""
         moved = (self.controller.arrived_count, self.controller.ended_count)
         self._vain_cycles = self._vain_cycles + self._again if moved == self._moved else 0

@@ -112,22 +112,22 @@ def test_only_the_newest_state_of_an_object_is_delivered_but_never_across_its_en
 
 def test_what_is_held_back_is_delivered_in_order() -> None:
     made = cluster()
-    made.telling.delay = lambda event: 10.0 if isinstance(event, Seen) and isinstance(event.obj, Pod) else 0.0
+    made.undelivered.delay = lambda event: 10.0 if isinstance(event, Seen) and isinstance(event.obj, Pod) else 0.0
     bind(made, "ns/a", "n0")
     made.engine.advance(1)
-    made.telling.delay = None
+    made.undelivered.delay = None
     made.delete(Pod, "ns/a")
     made.put(pod("c"))
     assert [p.name for p in seen(made.drain(), Pod)] == ["c"]
-    assert made.telling.owes(Pod, "ns/a")
+    assert made.undelivered.owes(Pod, "ns/a")
     made.engine.advance(10)
     assert [type(event) for event in made.drain()] == [PodsSeen, PodsGone]
-    assert not made.telling.owes(Pod, "ns/a")
+    assert not made.undelivered.owes(Pod, "ns/a")
 
 
 def test_a_scheduler_that_starts_anew_gets_everything_once_and_nothing_late() -> None:
     made = cluster()
-    made.telling.delay = lambda event: 10.0
+    made.undelivered.delay = lambda event: 10.0
     bind(made, "ns/a", "n0")
     made.delete(Pod, "ns/b")
     made.relist()

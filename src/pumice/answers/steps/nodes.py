@@ -124,7 +124,7 @@ def _nodes_like(world: World, like: Node, job: str, most: int, room: int) -> Ste
 
     known = any(node is like for node in world.nodes)
     named = f"like {like.name}{', without its taints' * bool(like.taints)} " if known else ""
-    what = _size_text(like, specs)
+    what = _size_text(like)
     return Step(
         min(most, _ADDED_MAX),
         apply,
@@ -150,7 +150,7 @@ def _names_of(asked: Resource) -> list[str]:
     return [name for name in (CPU, MEMORY, *(asked.scalars or ())) if asked.get(name)]
 
 
-def _size_text(node: Node, specs: list[PodSpec]) -> str:
+def _size_text(node: Node) -> str:
     names = [name for name in (GPU, CPU, MEMORY) if node.allocatable.get(name) >= 1.0]
     return ", ".join(amount_text(name, node.allocatable.get(name)) for name in names)
 

@@ -45,13 +45,13 @@ def _has(amount: Resource | None, name: str) -> bool:
     return amount is not None and (name in (amount.scalars or ()) or (name in (CPU, MEMORY) and amount.get(name) > 0))
 
 
-def _unit(name: str, asked: Resource, specs: list[PodSpec]) -> float:
+def _unit(name: str, specs: list[PodSpec]) -> float:
     return unit_of(name, min((spec.request.get(name) for spec in specs if spec.request.get(name)), default=0.0))
 
 
 def _raise(queue: Queue, names: tuple[str, ...], asked: Resource, specs: list[PodSpec]) -> Step:
     """Raise one limit by whole units; several resources together by parts of what the job asks for."""
-    units = {name: _unit(name, asked, specs) for name in names}
+    units = {name: _unit(name, specs) for name in names}
     if len(names) > 1:  # step by step as pods ask for them
         units = {name: asked.get(name) / max(len(specs), 1) for name in names}
     most = max(2, *(int(2 * asked.get(name) / units[name]) + 2 for name in names)) if units else 2

@@ -32,9 +32,6 @@ class Selection(Struct, frozen=True):
         return all(test(obj) for test in self.tests)
 
 
-ALL = Selection()
-
-
 def selection(labels: str, fields: str, known_fields: frozenset[str]) -> Selection:
     """Return a selection. Raises: Refusal 400 for an invalid selector, or one with a field by which this kind cannot be
     selected."""

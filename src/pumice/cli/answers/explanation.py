@@ -12,7 +12,7 @@ from pumice.report.units import counted, duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
-    from pumice.answers.everyone import Overview
+    from pumice.answers.all_waiting import Overview
     from pumice.answers.explanation import Explanation, Part
     from pumice.answers.in_queue import Place
     from pumice.answers.ways import Way

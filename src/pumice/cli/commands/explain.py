@@ -131,7 +131,7 @@ def _explain_one(
 
 
 def _explain_all(asked: Question, ahead: Callable[[], Predictions] | None, *, as_json: bool) -> None:
-    from pumice.answers.everyone import TRIALS_MAX, overview
+    from pumice.answers.all_waiting import TRIALS_MAX, overview
     from pumice.answers.plain import overview_described
     from pumice.answers.world import Trials
     from pumice.cli.answers.explanation import print_overview

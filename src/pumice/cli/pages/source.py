@@ -54,7 +54,7 @@ class Source(Struct, frozen=True):
 def relief_of(world: World, digest: str) -> dict[str, Any]:
     """Return the change that lets most jobs of a world start, as ``pumice explain --all --json`` prints it, with
     ``at``."""
-    from pumice.answers.everyone import TRIALS_MAX, overview
+    from pumice.answers.all_waiting import TRIALS_MAX, overview
     from pumice.answers.plain import overview_described
     from pumice.answers.world import Trials
 

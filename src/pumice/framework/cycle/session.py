@@ -74,7 +74,7 @@ class Session(Contents):
             return
         if not self.is_idle:
             self.policy.dialect.opens(self)
-            positions = self.policy.everyone
+            positions = self.policy.all_positions
         else:
             positions = self.policy.heard_when_idle
             positions = sorted({*positions, *self.policy.publishing}) if self.publishes else positions

@@ -126,7 +126,7 @@ class Policy(Struct, frozen=True, dict=True):
         return tuple(dict.fromkeys(window for option in self.options for window in option.usage))
 
     @cached_property
-    def everyone(self) -> list[int]:
+    def all_positions(self) -> list[int]:
         """Positions of all plugins."""
         return list(range(len(self.options)))
 

@@ -173,7 +173,7 @@ class Reflector:
                     self._answered()
                     opened = True
                     with without_collector():
-                        self._take_lines(lines, what, initial)
+                        self._take_lines(lines, what)
                     if lines and self._listed is None:
                         await asyncio.sleep(_GATHER_S)
         finally:
@@ -192,7 +192,7 @@ class Reflector:
         if events:
             self._sink(events)
 
-    def _take_lines(self, lines: list[bytes], what: str, initial: bool) -> None:
+    def _take_lines(self, lines: list[bytes], what: str) -> None:
         events: list[Event] = []
         try:
             for line in lines:

@@ -137,7 +137,7 @@ class AnswerPages:
             return found.document
         raise ValueError(found.text)
 
-    async def everyone(self) -> dict[str, Any]:
+    async def all_waiting(self) -> dict[str, Any]:
         """Return why jobs wait and the one change that lets most start, as ``pumice explain --all --json`` prints it.
         Raises: ValueError with a sentence where there is no answer now."""
         found = await self._asked("/explain", [("all", "1")], Viewer())

@@ -40,7 +40,6 @@ BATCH_SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 _NAME_MAX = 52  # with the minute appended, it must fit a label
 _WAKE_MAX_S = 86_400.0  # examined at least once a day, because clocks may be set
 _NEVER_S = 2**31 - 1
-_MISSED_MANY = 100
 
 
 class JobForm(Struct, frozen=True):

@@ -116,7 +116,7 @@ class EvictionLaws:
         reasons: dict[str, set[str]] = {}
         for decision in evicted:
             reasons.setdefault(decision.job, set()).add(decision.reason)
-        held = self.cluster.telling.held_pods()
+        held = self.cluster.undelivered.held_pods()
         gone = {decision.uid for decision in evicted}
         for job, why in reasons.items():
             group = self.cluster.groups.get(job)

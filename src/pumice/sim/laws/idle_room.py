@@ -30,7 +30,7 @@ def needless_evictions(
     """
     victims = {each.pod: each for each in evicted if each.reason in FOR_OTHERS}
     # Room that the scheduler has not heard of is not idle for it.
-    if not victims or cluster.telling.held_pods():
+    if not victims or cluster.undelivered.held_pods():
         return ""
     waiting: dict[str, list[Pod]] = defaultdict(list)
     for key in promised:

@@ -104,7 +104,7 @@ class Laws:
                 raise LawBroken(f"S3: {decision.pod} is reported as bound to {decision.node} without a decision")
         gangs = {bind.job for bind in asked.values()}
         members: dict[str, list[Pod]] = defaultdict(list)
-        held = self.cluster.telling.held_pods()  # on their nodes, as far as the scheduler can know
+        held = self.cluster.undelivered.held_pods()  # on their nodes, as far as the scheduler can know
         left = self.evictions.evicted_now() if self.evictions is not None else {}  # after these binds, or before
         for pod in (self.cluster.decided_pods() | held | left).values():
             if pod.group_key in gangs:
@@ -128,7 +128,7 @@ class Laws:
     def _is_in_doubt(self, key: str) -> bool:
         """Return True if the scheduler may not know the present state of a pod, or its bind waits to be sent."""
         queued = self.cluster.queued
-        return self.cluster.telling.owes(Pod, key) or (queued is not None and queued.of(key) is not None)
+        return self.cluster.undelivered.owes(Pod, key) or (queued is not None and queued.of(key) is not None)
 
     def _recomputed(self) -> Totals:
         """Return what pods use of each node, including those that are leaving."""
@@ -229,7 +229,7 @@ class Laws:
             for key, pod in self.cluster.pods.items()
             if key not in known
             and pod.scheduler_name in self.scheduler_names
-            and not self.cluster.telling.owes(Pod, key)
+            and not self.cluster.undelivered.owes(Pod, key)
         ]
         if lost:
             raise LawBroken(f"S4: the scheduler has lost {len(lost)} pods: {_some(lost)}")

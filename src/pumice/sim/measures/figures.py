@@ -31,10 +31,9 @@ class Figures:
 
     def __init__(self, start: float, queues: Mapping[str, Queue], window: Window, patience_s: float) -> None:
         self.window = window
-        self.patience_s = patience_s
         self.at = start
         self.seconds = 0.0  # of the window that have passed
-        self.crowded_s = 0.0  # of these, while a job had waited longer than patience_s
+        self.crowded_s = 0.0  # of these, while a job had waited longer than ``patience_s``
         self.capacity: dict[str, Amount] = {}  # by resource
         self.used: dict[str, Amount] = {}  # by resource
         self.fairness = Fairness(queues)

@@ -68,8 +68,7 @@ _SUFFIXES = {
     "m": "milli", "percent": "percent", "pct": "percent", "cores": "cores",
 }  # fmt: skip
 _WANTED = "wanted FIELD=COLUMN or FIELD=COLUMN@UNIT, separated by commas"
-#: Fields of which a job needs one: how long it runs, and what it asks for.
-LENGTHS = ("duration", "ended")
+#: Fields of which a job needs one: what it asks for.
 AMOUNTS = ("gpus", "total_gpus", "cpus", "total_cpus", "memory", "total_memory")
 
 
@@ -152,7 +151,7 @@ def chosen(given: str, header: Sequence[str], sample: Iterable[Sequence[str]]) -
         taken.add(source.column)
         place = header.index(source.column)
         values = [row[place] for row in rows if place < len(row) and row[place].strip()]
-        found[name] = source if source.unit or not field.units else _with_unit(name, field, source.column, values)
+        found[name] = source if source.unit or not field.units else _with_unit(field, source.column, values)
     if lacks := _lacks(found):
         known = ", ".join(f"{name}={source}" for name, source in found.items()) or "nothing"
         raise TraceError(
@@ -193,15 +192,15 @@ def _stem(column: str) -> tuple[str, str]:
     return (stem, unit) if stem and unit else (column, "")
 
 
-def _with_unit(name: str, field: Field, column: str, values: Sequence[str]) -> Source:
+def _with_unit(field: Field, column: str, values: Sequence[str]) -> Source:
     """Return a column with the unit that its name or its values suggest."""
     unit = _stem(column)[1]
     if unit not in field.units:
-        unit = _unit_of_values(name, field, values)
+        unit = _unit_of_values(field, values)
     return Source(column, unit, field.units[unit])
 
 
-def _unit_of_values(name: str, field: Field, values: Sequence[str]) -> str:
+def _unit_of_values(field: Field, values: Sequence[str]) -> str:
     default = next(iter(field.units))
     if DATE in field.units and values and all(moment(value) is not None for value in values[:20]):
         return DATE

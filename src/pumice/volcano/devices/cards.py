@@ -142,7 +142,7 @@ class Family(Protocol):
         node."""
         ...
 
-    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
+    def annotations(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         """Return the annotations for what a pod got."""
         ...
 

@@ -80,7 +80,7 @@ class SharedGpus:
         found = (i for i in gpu_index(annotations) if i < len(cards.cards))
         return CardPlacement((tuple(Part(i, memory) for i in dict.fromkeys(found)),))
 
-    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
+    def annotations(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
         return {
             words.GPU_INDEX_ANNOTATION: ",".join(str(part.card) for part in placed.parts),
             # In nanoseconds: the device plugin serves the pod with the oldest time first.

@@ -321,7 +321,7 @@ class CardLedger:
                 self.ssn.journal.put(column, node, used)
         self.ssn.journal.put(self._state, i, state)
 
-    def said(self, row: int, now: float) -> dict[str, str]:
+    def annotations(self, row: int, now: float) -> dict[str, str]:
         """Return the annotations for the cards that a task got, none if it asked for none."""
         i, found = self._index.get(row), dict[str, str]()
         if i is not None:
@@ -330,7 +330,7 @@ class CardLedger:
                 here = self._of(node, number)
                 assert here is not None, "it was placed on these cards"
                 name = self._tables.nodes.facts.names[node]
-                found |= self._families[number].said(placed, here.cards, name, now)
+                found |= self._families[number].annotations(placed, here.cards, name, now)
         return found
 
     # -- cards --------------------------------------------------------------------------------------------------------

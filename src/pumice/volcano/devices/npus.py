@@ -185,8 +185,8 @@ class Npus:
         text = annotations.get(self._given, "")[: 1 << 17]
         return had_by_stage([given_npus(each, cards.ids) for each in text.split(";")], wanted.stages)
 
-    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
-        listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
+    def annotations(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
+        listed = ";".join("".join(self._part_text(part, cards) for part in parts) for parts in placed.containers)
         sizes = ",".join(self._size(part, cards) for part in placed.parts)
         at = str(int(now))
         return {
@@ -200,7 +200,7 @@ class Npus:
             "predicate-time": at,
         }
 
-    def _said(self, part: Part, cards: Cards) -> str:
+    def _part_text(self, part: Part, cards: Cards) -> str:
         """Return one card as it is written in annotations."""
         return f"{cards.ids[part.card]},{self.name},{part.memory},{part.cores}:"
 

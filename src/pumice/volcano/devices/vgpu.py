@@ -215,8 +215,8 @@ class Vgpus:
             return Part(card, 0, given.cores)
         return Part(card, memory // self._config.memory_factor, given.cores, number, place[1])
 
-    def said(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
-        listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
+    def annotations(self, placed: CardPlacement, cards: Cards, node: str, now: float) -> dict[str, str]:
+        listed = ";".join("".join(self._part_text(part, cards) for part in parts) for parts in placed.containers)
         at = str(int(now))
         return {
             words.ASSIGNED_NODE_ANNOTATION: node,
@@ -229,7 +229,7 @@ class Vgpus:
             words.BIND_TIME_ANNOTATION: at,
         }
 
-    def _said(self, part: Part, cards: Cards) -> str:
+    def _part_text(self, part: Part, cards: Cards) -> str:
         """Return one part as it is written in annotations."""
         name = cards.ids[part.card]
         if part.group:

@@ -21,22 +21,22 @@ _LOOKS = 8
 class EqualJobs:
     """Failures of one kind of attempt, as an action uses them.
 
-    ``telling``: returns columns (rows,) in which jobs must be equal to share a failure; default: their scheduling
-    signatures. ``tried``: jobs that are always tried, because their attempt does more than place tasks. ``budget``:
-    counts steps; equal jobs that share a failure cost as much as one.
+    ``distinguishing``: returns columns (rows,) in which jobs must be equal to share a failure; default: their
+    scheduling signatures. ``tried``: jobs that are always tried, because their attempt does more than place tasks.
+    ``budget``: counts steps; equal jobs that share a failure cost as much as one.
     """
 
     def __init__(
         self,
         ssn: Session,
         failures: Failures,
-        telling: Callable[[AnyArray], list[AnyArray]] | None = None,
+        distinguishing: Callable[[AnyArray], list[AnyArray]] | None = None,
         *,
         tried: frozenset[int] = frozenset(),
         budget: Budget | None = None,
     ) -> None:
         self._ssn, self._failures, self._tried, self._budget = ssn, failures, tried, budget
-        self._columns_of = telling or failures.told_apart_by
+        self._columns_of = distinguishing or failures.distinguishing_columns
         # A look at all jobs of a queue takes time in proportion to their number. If jobs differ, it is in vain after
         # each of them, so that n jobs would take n² steps. After one in vain, a part of as many jobs must be handled
         # one by one before the next, which bounds the looks together by a multiple of the number of jobs.

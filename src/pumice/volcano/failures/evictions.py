@@ -62,7 +62,7 @@ def equal_failures(ssn: Session, what: str, asks: Question, budget: Budget | Non
     )
 
     def columns_of(rows: AnyArray) -> list[AnyArray]:
-        return [*failures.told_apart_by(rows), jobs.priority[rows], ssn.trace.failed_with(rows)]
+        return [*failures.distinguishing_columns(rows), jobs.priority[rows], ssn.trace.failed_with(rows)]
 
     return EqualJobs(ssn, failures, columns_of, budget=budget)
 

@@ -136,7 +136,7 @@ class Failures:
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
 
-    def told_apart_by(self, rows: AnyArray) -> list[AnyArray]:
+    def distinguishing_columns(self, rows: AnyArray) -> list[AnyArray]:
         """Return columns (rows,) in which jobs must be equal to share a failure, besides what the action adds."""
         return [self._tables.jobs.signature[rows], *(column.array[rows] for column in self._apart)]
 

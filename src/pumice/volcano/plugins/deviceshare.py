@@ -261,9 +261,9 @@ class DeviceShare:
     def bind_context(self, task: Task, node: Node) -> Mapping[str, object] | None:
         """Return the annotations for the cards that a task got."""
         assert self._ledger is not None
-        said = self._ledger.said(task.row, self.ssn.now)
-        if not said:
+        found = self._ledger.annotations(task.row, self.ssn.now)
+        if not found:
             return None
         pod, families = task.pod, self._ledger.families_of(task.cls.row)
         locks = () if self._locks is None else self._locks.names(families)
-        return {DEVICES: DeviceGrant(pod.namespace, pod.name, tuple(sorted(said.items())), locks)}
+        return {DEVICES: DeviceGrant(pod.namespace, pod.name, tuple(sorted(found.items())), locks)}

@@ -76,7 +76,7 @@ def test_each_card_holds_the_peak_of_what_runs_at_one_time(seeds: range) -> None
         assert (used[:, MEMORY] <= [card.memory for card in cards.cards]).all(), seed
         held = [tuple(used[card, [NUM, MEMORY]].tolist()) for card in range(2)]
         assert held == [_plain(manifest, placed, card) for card in range(2)], seed
-        text = family.said(placed, cards, "n", 0.0)
+        text = family.annotations(placed, cards, "n", 0.0)
         had = family.had(text, pod("p"), wanted, cards)
         assert (had.containers, had.held) == (placed.containers, placed.held), seed
         for part in placed.held:

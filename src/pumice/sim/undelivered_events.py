@@ -33,11 +33,11 @@ class UndeliveredEvents:
         self._newest: dict[type[Object], dict[str, Part]] = {}  # by key: the part that has its newest state
         self._held: dict[tuple[type[Object], str], list[tuple[Event, bool]]] = {}
 
-    def tell(self, obj: Object, key: str, news: bool = True) -> None:
+    def add(self, obj: Object, key: str, news: bool = True) -> None:
         """An object exists, new or changed. ``news`` False: an echo of what the scheduler itself wrote."""
-        self.tell_all(type(obj), {key: obj}, news)
+        self.add_all(type(obj), {key: obj}, news)
 
-    def tell_all(self, kind: type[Object], objects: Mapping[str, Object], news: bool = True) -> None:
+    def add_all(self, kind: type[Object], objects: Mapping[str, Object], news: bool = True) -> None:
         """Objects of one kind exist, by key, in this order."""
         if self.delay is None and not self._held:
             self._seen(kind, objects, news)
@@ -46,7 +46,7 @@ class UndeliveredEvents:
             if not self._comes_late(Seen(obj), kind, key, news):
                 self._seen(kind, {key: obj}, news)
 
-    def tell_gone(self, kind: type[Object], keys: Collection[str]) -> None:
+    def add_gone(self, kind: type[Object], keys: Collection[str]) -> None:
         """Objects of one kind no longer exist."""
         if self.delay is None and not self._held:
             self._gone(kind, keys)
@@ -55,7 +55,7 @@ class UndeliveredEvents:
             if not self._comes_late(Gone(kind, key), kind, key, news=True):
                 self._gone(kind, (key,))
 
-    def tell_undone(self, decision: Decision) -> None:
+    def add_undone(self, decision: Decision) -> None:
         """A decision that was accepted could not be carried out."""
         self._parts.append((None, {decision.pod: Undone(decision.pod, decision.uid)}))
         self.has_news = True
@@ -94,7 +94,7 @@ class UndeliveredEvents:
         late_by = self.delay(event) if self.delay is not None else 0.0
         if late_by > 0:
             self._held[kind, key] = [(event, news)]
-            self._engine.after(late_by, self._release, kind, key, priority=Priority.TELL)
+            self._engine.after(late_by, self._release, kind, key, priority=Priority.DELIVER)
         return late_by > 0
 
     def _release(self, kind: type[Object], key: str) -> None:

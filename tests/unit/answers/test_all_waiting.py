@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pumice.answers.all_waiting import overview
 from pumice.answers.codes import Code
-from pumice.answers.everyone import overview
 from pumice.answers.world import Trials, World
 from pumice.model.events import Object
 from pumice.runtime.policy.conf import policy_of
