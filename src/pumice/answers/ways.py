@@ -137,6 +137,9 @@ def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found
 
 
 def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
+    # Of an obstacle without a step nothing can be combined.
+    if not all(by_lift):
+        return
     # The first steps of each obstacle are the cheap ones, so combinations of early ones come first.
     choices = sorted(product(*(list(enumerate(steps)) for steps in by_lift)), key=lambda one: sum(i for i, _ in one))
     yield from (tuple(step for _, step in choice) for choice in choices[:_ALWAYS_TRIED])

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import say
+from pumice.cli.params import SPAN
 
 #: Flags of vc-scheduler that are taken, do nothing, and change no decision: name -> why.
 MEANINGLESS = {
@@ -194,3 +195,45 @@ def _refuse_shares_of_schedulers(environ: Mapping[str, str]) -> None:
 
 def _key(name: str) -> str:
     return "not_obeyed_" + name.replace("-", "_")
+
+
+#: Flags of leader election, in the order of ``--help``.
+_ELECTION = (
+    go_flag("--leader-elect", default=True, help="Schedule only while holding the Lease."),
+    click.option(
+        "--leader-elect-lease-duration",
+        type=SPAN,
+        default="15s",
+        show_default=True,
+        help="How long others wait for a leader that does not renew its Lease.",
+    ),
+    click.option(
+        "--leader-elect-renew-deadline",
+        type=SPAN,
+        default="10s",
+        show_default=True,
+        help="How long a leader tries to renew before it stops to lead.",
+    ),
+    click.option(
+        "--leader-elect-retry-period", type=SPAN, default="2s", show_default=True, help="Time between two tries."
+    ),
+    click.option(
+        "--leader-elect-resource-name",
+        default="",
+        help="Name of the Lease. Default: volcano, or kai-scheduler under dialect: kai.",
+    ),
+    click.option(
+        "--leader-elect-resource-namespace",
+        "--lock-object-namespace",
+        "lease_namespace",
+        default="",
+        help="Namespace of the Lease. Default: volcano-system, or kai-scheduler under dialect: kai.",
+    ),
+)
+
+
+def election_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The flags of leader election."""
+    for option in reversed(_ELECTION):
+        command = option(command)
+    return command

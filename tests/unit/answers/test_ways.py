@@ -21,7 +21,7 @@ from pumice.model.workloads.gang import Gang
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.testing.build import node, podgroup, pods, queue
+from pumice.testing.build import node, podgroup, pods, queue, resource
 from pumice.volcano.table import DEFAULT_CONF
 
 _FREE = Quota(None, None, 1.0)
@@ -141,3 +141,10 @@ def test_slots_of_pods_that_are_set_count_in_both_places_where_a_node_has_them()
     assign(draft, "node/n0.allocatable.pods=4")
     (changed,) = draft.nodes()
     assert (changed.allocatable.get("pods"), changed.allocatable.max_task_num) == (4.0, 4)
+
+
+def test_a_group_whose_pods_do_not_exist_yet_has_an_answer_without_ways() -> None:
+    larger = podgroup("ask", 2, min_resources=resource(gpu=104))
+    asked = world("volcano", queue("default", weight=1), node("n0", cpu=4, gpu=8), larger)
+    found = explain(asked, "ns/ask")
+    assert isinstance(found, Explanation) and found.parts and not found.ways

@@ -21,7 +21,7 @@ from pumice.cli.extras import require
 from pumice.cli.live_pages import pages_option, pages_place, show_pages
 from pumice.cli.params import SPAN
 from pumice.cli.policies import LENIENT_HELP, plugins_option, watched_policy
-from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
+from pumice.cli.run_flags import REDIRECTION, VERBOSITY, election_options, gates_of, go_flag, labels_of, not_obeyed
 from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings, kind_defaults_of
 from pumice.cli.run_pages import (
     Files,
@@ -101,34 +101,7 @@ class _Wanted(Struct, frozen=True):
     default=True,
     help="Start a cycle as soon as something changes; false: only every period, as Volcano does.",
 )
-@go_flag("--leader-elect", default=True, help="Schedule only while holding the Lease.")
-@click.option(
-    "--leader-elect-lease-duration",
-    type=SPAN,
-    default="15s",
-    show_default=True,
-    help="How long others wait for a leader that does not renew its Lease.",
-)
-@click.option(
-    "--leader-elect-renew-deadline",
-    type=SPAN,
-    default="10s",
-    show_default=True,
-    help="How long a leader tries to renew before it stops to lead.",
-)
-@click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True, help="Time between two tries.")
-@click.option(
-    "--leader-elect-resource-name",
-    default="",
-    help="Name of the Lease. Default: volcano, or kai-scheduler under dialect: kai.",
-)
-@click.option(
-    "--leader-elect-resource-namespace",
-    "--lock-object-namespace",
-    "lease_namespace",
-    default="",
-    help="Namespace of the Lease. Default: volcano-system, or kai-scheduler under dialect: kai.",
-)
+@election_options
 @click.option(
     "--kube-api-qps",
     type=click.FloatRange(0),
