@@ -182,4 +182,4 @@ def test_until_says_when_jobs_start_by_estimates(tmp_path: Path, estimate: str, 
     assert new["after"]["ends_s"] == pytest.approx(600.0, abs=2.0)
     assert ahead["without_estimate"] == ([] if estimate else ["ns/old"])
     text = CliRunner().invoke(main, words).stdout
-    assert "1 job" in text and ("taken to stay: 1 job (ns/old)" in text) == (not estimate)
+    assert "1 job" in text and ("taken to run on: 1 job (ns/old)" in text) == (not estimate)

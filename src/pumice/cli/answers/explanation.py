@@ -45,7 +45,7 @@ def print_explanation(found: Explanation, digest: str, *, ways: bool = True) -> 
             lines.add("", (escaped(command), "dim"))
     out.print_table(lines)
     if ways and not found.ways and found.verdict.value in ("not now", "never", "held"):
-        out.print("no way out was found by the changes that are known here")
+        out.print("none of the changes that Pumice tries helps")
     out.print(f"\ndigest {digest}", style="dim")
 
 

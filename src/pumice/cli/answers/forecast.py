@@ -45,11 +45,12 @@ def print_forecasts(found: Forecasts) -> None:
     """Print the jobs for which something differs, and those that have no estimate."""
     out, differing = console(), found.differing
     span = duration(found.until_s)
-    out.print(f"\nwithin {span}: {counted(len(differing), 'job')} start or end at another time, by estimates")
+    out.print(f"\njobs that start or end at another time, by estimates and within {span}: {len(differing):,}")
     lines = Table(Column(wraps=False), Column(), Column(), gap=2)
     for key in differing[:_SHOWN_MAX]:
         was, now = found.before.jobs.get(key), found.after.jobs.get(key)
-        lines.add(escaped(key), f"starts {_start(was)} → {_start(now)}", f"ends {_end(was)} → {_end(now)}")
+        starts, ends = ([each(times, span) for times in (was, now)] for each in (_start, _end))
+        lines.add(escaped(key), _moved("starts", *starts), _moved("ends", *ends))
     out.print_table(lines)
     if len(differing) > _SHOWN_MAX:
         out.print(f"and {counted(len(differing) - _SHOWN_MAX, 'more job')}; --json lists all")
@@ -57,19 +58,26 @@ def print_forecasts(found: Forecasts) -> None:
     out.print(f"jobs that have not started by then: {waits[0]:,} → {waits[1]:,}")
     if stay := found.after.stay:
         named = f"{', '.join(stay[:_NAMED_MAX])}{', …' if len(stay) > _NAMED_MAX else ''}"
-        out.print(escaped(f"without an estimate, so taken to stay: {counted(len(stay), 'job')} ({named})"))
+        out.print(escaped(f"without an estimate, and so taken to run on: {counted(len(stay), 'job')} ({named})"))
 
 
-def _start(times: JobTimes | None) -> str:
+def _moved(what: str, before: str, after: str) -> str:
+    """Return how a time moves, "" if it does not."""
+    return f"{what} {before} → {after}" if before != after else ""
+
+
+def _start(times: JobTimes | None, span: str) -> str:
     if times is None:
         return "–"
     if times.starts_s is None:
-        return "not"
-    return "now" if times.starts_s == 0 else f"+{duration(times.starts_s)}"
+        return f"after {span}"
+    return "now" if times.starts_s == 0 else f"in {duration(times.starts_s)}"
 
 
-def _end(times: JobTimes | None) -> str:
-    return "–" if times is None else "not" if times.ends_s is None else f"+{duration(times.ends_s)}"
+def _end(times: JobTimes | None, span: str) -> str:
+    if times is None:
+        return "–"
+    return f"after {span}" if times.ends_s is None else f"in {duration(times.ends_s)}"
 
 
 def _waits(found: Forecast) -> int:

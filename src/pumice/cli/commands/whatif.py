@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     "--until",
     type=SPAN,
     metavar="T",
-    help="Simulate on for so long, such as 6h, and show which jobs start or end at another time, by their estimates.",
+    help="Simulate this time, such as 6h, and show which jobs start or end at another time, by their estimates.",
 )
 @server_option
 @world_options
@@ -139,7 +139,7 @@ def _ask(
     """Print the answer of a scheduler that runs, and return its exit code. ``others``: words were given that only a
     cluster of files can be asked about. Raises: InputError."""
     if others:
-        raise InputError("with --server: wanted --expect, --until and changes but --apply and --conf, and no files")
+        raise InputError("with --server: wanted --expect, --until and changes other than --apply and --conf; no files")
     form = [("format", "json" if as_json else "text"), *([] if expect is None else [("expect", expect)])]
     form += [] if until is None else [("until", f"{until:.3f}s")]
     given = [(name, text) for name, texts in changes.items() for text in texts]
