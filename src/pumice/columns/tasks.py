@@ -63,10 +63,6 @@ class TaskTable(Table):
         found: AnyArray = nominated[waits]
         return found
 
-    def nominated_jobs(self) -> AnyArray:
-        """Return the rows of jobs that have a pending task nominated to a node, ascending."""
-        return np.array(sorted(set(self.job[self.awaiting()].tolist())), dtype=np.int64)
-
     def not_ended_of(self, classes: Bool) -> list[int]:
         """Return the rows of tasks of some classes, given as a mask (C,), that have not ended."""
         if not some(classes):  # usually no class has what is asked for, and the scan of all tasks is skipped

@@ -110,6 +110,15 @@ def test_what_was_freed_for_a_job_is_its_own_before_others_are_tried(first: bool
     assert ran.binds == {who: "a"}
 
 
+def test_a_nomination_to_a_node_that_others_took_puts_no_job_first() -> None:
+    """It would take what was freed for another job, in each cycle anew."""
+    stale = job("stale", "q", [""], gpus=2, age=1, pod={"nominated_node": "a"})
+    late = job("late", "q", [""], gpus=2, pod={"nominated_node": "b"})
+    leaving = job("goes", "q", ["b"], gpus=2, pod={"deletion": NOW})
+    ran = cycle(store(node("a", 2), node("b", 2), queue("q"), job("runs", "q", ["a"]), leaving, stale, late), ALLOCATE)
+    assert (ran.states["late-0"], ran.states["stale-0"]) == ("Pipelined@b", "Pending")
+
+
 @pytest.mark.parametrize(("room", "where"), [(2, "b"), (1, "a")], ids=["it is free", "somebody has taken it"])
 def test_a_task_goes_where_it_was_promised_a_place(room: int, where: str) -> None:
     """Its victims are nominated to other nodes: without that, they would take each other's."""

@@ -19,6 +19,7 @@ from pumice.kai.engine.placement.other_groups import place_other_groups
 from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.placement.small_gang import place_small_gang, place_small_tree
 from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
+from pumice.placing.nominations import kept_nominations
 from pumice.placing.small_gangs import SmallGangs
 
 
@@ -33,7 +34,7 @@ def allocate(ssn: Session, *, promisedFirst: bool = True, maxSearchSteps: int = 
     grouped = list(filter(placer(ssn).is_grouped, rows.tolist()))
     budget = budget_for(ssn, np.array(grouped, dtype=np.int64), maxSearchSteps)
     if promisedFirst:
-        promised = distinct(rows[np.isin(rows, ssn.tables.tasks.nominated_jobs())])
+        promised = distinct(rows[np.isin(rows, kept_nominations(ssn.tables.tasks, placer(ssn).feasible))])
         failed = _place_nominated(ssn, promised, budget) if len(promised) else []
         # Allocation only takes resources, so a job that failed once fails again in this cycle.
         rows = rows[~np.isin(rows, failed)] if failed else rows

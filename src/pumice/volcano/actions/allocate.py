@@ -21,6 +21,7 @@ from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import DESERVED, HYPERNODES, JOB, Missing, QueueLimit, Refused
 from pumice.model.blockers import Domain as NoDomain
 from pumice.placing.batch import placing_of
+from pumice.placing.nominations import kept_nominations
 from pumice.placing.small_gangs import SmallGangs
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import EqualJobs
@@ -103,17 +104,6 @@ def _steps_of(ssn: Session, failed: Attempt) -> int:
     return _ATTEMPT_STEPS + _KIND_STEPS * kinds + _UNDONE_STEPS * len(undone)
 
 
-def _kept_nominations(ssn: Session) -> AnyArray:
-    """Return the jobs that have a task whose nominated node has room for it, now or when what leaves has left."""
-    tasks, feasible = ssn.tables.tasks, placing_of(ssn).feasible
-    # A nomination is not taken back when others get the node. Then nothing is kept for the job, and going first, it
-    # would take for ever what was freed for another one (decision 0016).
-    kept = [
-        row for row in tasks.awaiting().tolist() if feasible.of(int(tasks.cls[row])).future_fits[tasks.nominated[row]]
-    ]
-    return distinct(tasks.job[kept])
-
-
 class _Allocation:
     """One run of the action."""
 
@@ -188,7 +178,7 @@ class _Allocation:
     def _promised_first(self, rows: AnyArray) -> AnyArray:
         """Place jobs that have nominated tasks, and return the jobs that are left for the regular order."""
         ssn = self.ssn
-        promised = distinct(rows[np.isin(rows, _kept_nominations(ssn))])
+        promised = distinct(rows[np.isin(rows, kept_nominations(ssn.tables.tasks, placing_of(ssn).feasible))])
         if not len(promised):
             return rows
         # An overused queue may not take more, even if nodes were vacated for it.
