@@ -10,6 +10,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.events import Object, Seen
 from pumice.model.pod import NATIVE_GROUP_MARK
+from pumice.model.workloads.gang import Gang
 from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULER_ERROR, NativeGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.reasons.outside_sessions import GRACE_S, notices_outside, unreadable_groups
@@ -32,6 +33,7 @@ NO_NATIVE_GROUP = (
     " (v1, v1beta1, v1alpha3, v1alpha2)"
 )
 LOST = replace(podgroup("g"), queue="nowhere")
+LOST_OF_KAI = replace(LOST, gang=Gang())
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -40,6 +42,7 @@ LOST = replace(podgroup("g"), queue="nowhere")
     [
         pytest.param([pod("p", "g")], {"ns/p": "PodGroup ns/g does not exist"}, id="no PodGroup"),
         pytest.param([pod("p", "g"), LOST], {"ns/p": "Queue nowhere does not exist"}, id="no queue"),
+        pytest.param([pod("p", "g"), LOST_OF_KAI], {"ns/p": "Queue nowhere does not exist"}, id="no queue of KAI's"),
         pytest.param([pod("p", "g"), podgroup("g")], {}, id="all there"),
         pytest.param([pod("p", "g", on="n")], {}, id="on a node"),
         pytest.param([pod("p", "g", gates=("g",))], {}, id="held back"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from copy import deepcopy
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from pumice.kube.api.errors import ApiError, NotAllowed
 from pumice.kube.scheduler.lease import Election, Observed
+from tests.kube.waiting import PATIENCE_S
 from tests.unit.kube.silence import SILENT
 
 
@@ -132,12 +134,21 @@ async def turns(count: int = 200) -> None:
         await asyncio.sleep(0)
 
 
+@pytest.fixture
+async def term() -> AsyncIterator[Term]:
+    found = Term()
+    yield found
+    # Else the work, which ignores that it is cancelled, would outlive a test that fails.
+    found.may_end.set()
+    await turns()
+
+
 def elected(clock: Clock) -> Election:
     return Election(Leases(), "ns", "it", "a", 15.0, 10.0, 1e-6, clock)  # type: ignore[arg-type]
 
 
-async def test_after_a_jump_of_the_clock_a_leader_holds_nothing_before_anything_else_happens() -> None:
-    clock, term = Clock(), Term()
+async def test_after_a_jump_of_the_clock_a_leader_holds_nothing_before_anything_else_happens(term: Term) -> None:
+    clock = Clock()
     election = elected(clock)
     running = asyncio.create_task(election.run(term))
     await term.begun.wait()
@@ -149,10 +160,10 @@ async def test_after_a_jump_of_the_clock_a_leader_holds_nothing_before_anything_
     await running
 
 
-async def test_two_terms_never_work_at_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_two_terms_never_work_at_once(term: Term, caplog: pytest.LogCaptureFixture) -> None:
     """A clock that jumps ends a term whose work does not end: the next begins after it."""
     caplog.set_level(logging.ERROR)
-    clock, term = Clock(), Term()
+    clock = Clock()
     election = elected(clock)
 
     async def terms() -> None:
@@ -162,8 +173,9 @@ async def test_two_terms_never_work_at_once(caplog: pytest.LogCaptureFixture) ->
     running = asyncio.create_task(terms())
     await term.begun.wait()
     clock.now += 60.0
-    while election.leads:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE_S):
+        while election.leads:
+            await asyncio.sleep(0)
     await turns()
     assert (term.at_once, term.at_most, election.holds) == (1, 1, False)
     assert not running.done()
@@ -175,8 +187,8 @@ async def test_two_terms_never_work_at_once(caplog: pytest.LogCaptureFixture) ->
     assert "a has lost leadership: not renewed in time" in said, "and not to itself"
 
 
-async def test_nothing_is_held_once_another_leads() -> None:
-    clock, term = Clock(), Term()
+async def test_nothing_is_held_once_another_leads(term: Term) -> None:
+    clock = Clock()
     election = elected(clock)
     running = asyncio.create_task(election.run(term))
     await term.begun.wait()
