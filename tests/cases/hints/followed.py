@@ -277,10 +277,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--worlds", type=int, default=WORLDS)
     parser.add_argument("--first", type=int, default=0, help="seed of the first world")
+    parser.add_argument("--language", choices=LANGUAGES, help="of the policies and objects, instead of all")
     parser.add_argument("--without-claims", action="store_true", help="worlds without claims of volumes and devices")
     parser.add_argument("--show", action="store_true", help="print the hints of those that were not placed")
     args = parser.parse_args()
-    for language in LANGUAGES:
+    for language in (args.language,) if args.language else LANGUAGES:
         count, total = Counter[End](), 0
         for seed, found in followed(language, args.worlds, args.first, claims=not args.without_claims):
             count[found.end] += 1

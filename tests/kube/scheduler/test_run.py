@@ -31,6 +31,7 @@ from pumice.sim.engine import Engine
 from pumice.state.store import Store
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.kube.objects import CRDS, create, install_crds, node, remove_crd
+from tests.kube.proxy import FaultProxy, hang, meanwhile
 from tests.kube.running import Running, eventually, running
 from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.server import ApiServer
@@ -343,6 +344,46 @@ async def test_a_kind_that_is_installed_later_is_taken_up(
         await world.gang("g", 2)
         await it.says(f"{POD_GROUPS.full_name} is installed now", seconds=120)
         await world.bound("g", 2)
+
+
+# -- the end
+
+#: The flush of decisions, and what else an end takes on a busy machine.
+END_S = 20.0 + 25.0
+
+
+async def test_a_leader_that_is_stopped_finishes_the_binds_in_flight(
+    world: World, server: ApiServer, proxy: FaultProxy, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    proxy.on("POST", r"/binding$", meanwhile(lambda: asyncio.sleep(1.0)), times=10**6)
+    await world.nodes(2)
+    await world.gang("g", 5)
+    with running(tmp_path, server.kubeconfig(server=proxy.url), *flags) as it:
+        await until(lambda: proxy.count("POST", r"/binding$"), what=it.text)
+        assert not all((await world.pods()).values()), "binds are in flight"
+        assert await ended_in_time(it) == 0, it.text
+    assert all((await world.pods()).values()), "the gang is whole"
+    assert "abandoned" not in it.text
+
+
+async def test_a_leader_that_is_stopped_ends_soon_although_binds_have_no_answer(
+    world: World, server: ApiServer, proxy: FaultProxy, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    proxy.on("POST", r"/binding$", hang(600.0), times=10**6)
+    await world.nodes(2)
+    await world.gang("g", 5)
+    with running(tmp_path, server.kubeconfig(server=proxy.url), *flags) as it:
+        await until(lambda: proxy.count("POST", r"/binding$"), what=it.text)
+        assert await ended_in_time(it) == 0, it.text
+        assert "decisions were still in flight after 20 s and were abandoned" in it.text
+    lease = await world.client.get(LEASES.path(f"{world.namespace}/volcano"))
+    assert lease["spec"]["holderIdentity"] == "", "another may lead at once"
+
+
+async def ended_in_time(it: Running) -> int:
+    """Stop a process as Kubernetes stops a pod. Return its exit code."""
+    async with asyncio.timeout(END_S):
+        return await it.ended(signal.SIGTERM)
 
 
 # -- rights

@@ -115,5 +115,5 @@ def _has_minimum(wanted: PodGroupStatus) -> bool:
 def unschedulable_message(status: PodGroupStatus) -> str:
     """Return why a group waits, in the words of the policy's language, or ""."""
     of_kai = (each.message for each in reversed(status.scheduling) if each.status == "True")
-    of_volcano = (each.message for each in status.conditions if each.type == UNSCHEDULABLE)
+    of_volcano = (each.message for each in status.conditions if (each.type, each.status) == (UNSCHEDULABLE, "True"))
     return next(of_kai, "") or next(of_volcano, "")

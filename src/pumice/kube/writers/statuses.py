@@ -85,7 +85,7 @@ def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
         return "Warning", "Unschedulable", waits
     if status.phase in ("Running", "Completed"):
         return "Normal", "Scheduled", "pod group is ready"
-    said = next((c.message for c in status.conditions if c.type == "Unschedulable"), "")
+    said = next((c.message for c in status.conditions if (c.type, c.status) == ("Unschedulable", "True")), "")
     return ("Warning", "Unschedulable", said) if said else None
 
 

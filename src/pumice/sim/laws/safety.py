@@ -4,8 +4,9 @@ S1 no node is overcommitted, and no queue holds more than its capability. S2 no 
 by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 and S14 are
 about evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and
 S12, about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards,
-in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``), S17 about binds that wait
-(``sim.laws.queued_binds``). Each check examines the whole cluster.
+in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``),
+S17 about binds that wait (``sim.laws.queued_binds``). S19 no PodGroup is said to be scheduled and to be unschedulable
+at once. Each check examines the whole cluster.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pumice.sim.laws.reservations import ReservationLaws
 from pumice.sim.measures.node_usage import Usage, amounts_of
 
 _NAMES_SHOWN = 5
+_OPPOSITES = frozenset({"Scheduled", "Unschedulable"})
 
 Totals = defaultdict[str, dict[str, float]]
 
@@ -121,7 +123,15 @@ class Laws:
         of_reservations = self.reservations.check() if self.reservations is not None else ""
         for broken in (*broken_here, *filter(None, (of_evictions, of_reservations))):
             raise LawBroken(broken)
+        self._conditions_agree()
         self.after_event()
+
+    def _conditions_agree(self) -> None:
+        """Check S19."""
+        for key, group in self.cluster.groups.items():
+            said = {each.type for each in group.status.conditions if each.status == "True"}
+            if said >= _OPPOSITES:
+                raise LawBroken(f"S19: gang {key} has the conditions {' and '.join(sorted(_OPPOSITES))}, both True")
 
     # -- S1, S9 --------------------------------------------------------------------------------------------------------
 

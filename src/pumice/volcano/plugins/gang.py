@@ -51,6 +51,8 @@ from pumice.volcano.status.fit_errors import FitTexts
 PIPELINED_OR_READY = READY.copy()
 PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 
+_READY = "tasks in gang are ready to be scheduled"
+
 
 @plugin("gang")
 class Gang:
@@ -261,13 +263,15 @@ class Gang:
             # A group without pods has no task that could be unschedulable, so it gets no condition.
             if not job.size:
                 continue
+            # Volcano leaves the condition that no longer holds, and it then contradicts the other.
             if job.is_ready:
-                said.set(job.row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
+                said.set(job.row, SCHEDULED, _READY, "")
+                if _has(job, UNSCHEDULABLE):
+                    said.set(job.row, UNSCHEDULABLE, _READY, "", status="False")
             elif not self._is_leaving(job):
                 text = _incomplete(job, texts)
                 said.set(job.row, UNSCHEDULABLE, "NotEnoughResources", text)
-                if any(each.type == SCHEDULED and each.status == "True" for each in job.group.status.conditions):
-                    # It was ready before. Volcano leaves that condition, which then contradicts the other.
+                if _has(job, SCHEDULED):
                     said.set(job.row, SCHEDULED, "NotEnoughResources", text, status="False")
 
     def _is_leaving(self, job: Job) -> bool:
@@ -334,6 +338,11 @@ def _discount_gated(ssn: Session) -> None:
     for column, of_each in ((tables.jobs["best_effort"], tasks.job), (tables.subs["best_effort"], tasks.sub)):
         which, counts = np.unique(of_each[rows], return_counts=True)
         ssn.journal.add(column, which, -counts.astype(np.int32))
+
+
+def _has(job: Job, condition: str) -> bool:
+    """Return True if a condition of this type holds by the status of the group."""
+    return any(each.type == condition and each.status == "True" for each in job.group.status.conditions)
 
 
 def _seconds(text: str) -> float | None:

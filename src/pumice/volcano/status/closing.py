@@ -120,7 +120,9 @@ def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -
     """Return the new status of a PodGroup with ``fresh`` conditions by type, or None if it is up to date."""
     jobs = ssn.tables.jobs
     group, counts = jobs.groups[job], jobs.counts[job].tolist()
-    old, phase = group.status, phase_of(ssn, job, counts, unschedulable=UNSCHEDULABLE in fresh)
+    incomplete = fresh.get(UNSCHEDULABLE)
+    unschedulable = incomplete is not None and incomplete.status == "True"
+    old, phase = group.status, phase_of(ssn, job, counts, unschedulable=unschedulable)
     running, succeeded, failed = counts[RUNNING], counts[SUCCEEDED], counts[FAILED]
     as_before = phase == old.phase and running == old.running and succeeded == old.succeeded and failed == old.failed
     # Times and transition IDs are not compared: they differ in every session, and would cause a write for every

@@ -10,7 +10,7 @@ from pumice.model.devices.shared_devices import ASSIGNED_IDS_ANNOTATION
 from pumice.model.pod import LabelSelector, Pod, Requirement
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode, HyperNodeMember
-from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, PodGroupCondition, SubGroupPolicy
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.laws.safety import LawBroken, Laws
@@ -253,3 +253,16 @@ def test_s9_sums() -> None:
         hook({"ns/b": pod("b", node_name="n0")})  # of which the cluster knows nothing
     with pytest.raises(LawBroken, match="S9: node n0: cpu stored as 2000, recomputed as 1000"):
         laws.after_event()
+
+
+def test_s19_scheduled_and_unschedulable_at_once() -> None:
+    cluster, laws, _ = gang(2)
+    (group,) = cluster.groups.values()
+    scheduled = PodGroupCondition("Scheduled", "True")
+    for other in ("False", "True"):
+        conditions = scheduled, PodGroupCondition("Unschedulable", other)
+        cluster.put(replace(group, status=replace(group.status, conditions=conditions)))
+        if other == "False":
+            laws.after_cycle()
+    with pytest.raises(LawBroken, match=r"S19: gang .* has the conditions Scheduled and Unschedulable, both True"):
+        laws.after_cycle()
