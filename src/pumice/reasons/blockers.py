@@ -149,7 +149,8 @@ class Blockers:
         if not own and any(each.finding == QueueLimit(each.subject, DESERVED) for each in self._of_queue(queue)):
             rest.append(QueueLimit(queues_.names[queue], DESERVED))
         # A limit whose amounts are known is not repeated without them.
-        yield from (each for each in rest if (type(each), getattr(each, "kind", "")) not in known)
+        rest = [each for each in rest if (type(each), getattr(each, "kind", "")) not in known]
+        yield from (queues.with_own_amounts(self._view, job, each) for each in rest)
 
     def _not_admitted(self, job: int, queue: int) -> NotAdmitted:
         queues_ = self._tables.queues

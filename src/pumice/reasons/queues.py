@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,7 +20,9 @@ from pumice.model.blockers import (
     LIMIT,
     OVERCOMMIT,
     QUOTA,
+    RECLAIM,
     Blocker,
+    CannotEvict,
     QueueLimit,
     ResourceLimit,
 )
@@ -72,6 +75,40 @@ def with_amounts(view: View, job: int, limit: Blocker) -> Blocker:
         if over:
             return replace(limit, queue=tables.queues.names[queue], resources=tuple(over))
     return limit
+
+
+def with_own_amounts(view: View, job: int, limit: Blocker) -> Blocker:
+    """Return a limit that a plugin of Volcano gave without amounts with those of the end of the cycle: of the first
+    queue at which it would be exceeded, the job's own or one above it, else of its own."""
+    if isinstance(limit, CannotEvict) and limit.because is not None:
+        return replace(limit, because=with_own_amounts(view, job, limit.because))
+    queue = int(view.tables.jobs.queue[job])
+    if not isinstance(limit, QueueLimit) or limit.kind not in _LIMIT_OF or limit.resources or queue < 0:
+        return limit
+    which = "queue.deserved" if view.has_plugin("proportion") else _LIMIT_OF[limit.kind]
+    if which not in view.outcome.figures:
+        return limit
+    for each in _line(view, queue):
+        amounts = _amounts_of(view, each, which, view.asks(job))
+        if over := tuple(amount for amount in amounts if amount.excess):
+            return replace(limit, queue=view.tables.queues.names[each], resources=over)
+    limited = tuple(each for each in _amounts_of(view, queue, which, view.asks(job)) if not each.total)
+    return replace(limit, resources=limited)
+
+
+def _amounts_of(view: View, queue: int, which: str, asked: F64) -> list[ResourceLimit]:
+    """Return what is asked for, held by a queue at the end of the cycle, and its limit, ``which`` of the figures."""
+    held, most = (view.outcome.figures[name][queue] for name in ("queue.allocated", which))
+    # The size of the cluster matters where it is the limit.
+    total = np.where(most < view.total, 0.0, view.total)
+    return [
+        ResourceLimit(view.axis.names[d], float(most[d]), float(held[d]), 0.0, float(asked[d]), float(total[d]))
+        for d in view.asked_in(asked)
+    ]
+
+
+#: By kind of limit: what plugins of Volcano compare with.
+_LIMIT_OF = MappingProxyType({CAPACITY: "queue.real_capacity", RECLAIM: "queue.deserved", DESERVED: "queue.deserved"})
 
 
 def _line(view: View, queue: int) -> Iterator[int]:

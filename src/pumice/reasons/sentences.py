@@ -28,6 +28,9 @@ def _inside(blocker: b.Blocker | None) -> str:
 def _queue_limit(limit: b.QueueLimit) -> str:
     over = limit.exceeded
     if not over:
+        if limit.resources:  # decided when the queue held more than at the end of the cycle
+            now = _amounts(limit, limit.resources)
+            return f"queue {limit.queue} could take no more when the job was tried; at the end of the cycle {now}"
         text = f"queue {limit.queue} {_LIMITS.get(limit.kind, 'may not take more')}"
         return f"{text}: {limit.detail}" if limit.detail else text
     beyond = next((each for each in over if each.total and each.asked - each.total >= EPS), None)
@@ -40,7 +43,7 @@ def _queue_limit(limit: b.QueueLimit) -> str:
 
 
 _WHOSE = {b.RESOURCE_QUOTA: "ResourceQuota"}
-_WHICH = {b.GUARANTEE: "left to it ", b.DESERVED: "deserved "}
+_WHICH = {b.GUARANTEE: "left to it ", b.DESERVED: "deserved ", b.RECLAIM: "deserved "}
 
 
 def _amounts(limit: b.QueueLimit, over: Sequence[b.ResourceLimit]) -> str:
