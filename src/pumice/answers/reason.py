@@ -15,7 +15,7 @@ from msgspec import Struct
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, lift, lifts_of, relevant
 from pumice.answers.world import Draft, Trial, Trials, row_of, starts
-from pumice.model.blockers import Blocker
+from pumice.model.blockers import Blocker, NotAdmitted
 from pumice.reasons.blockers import Blockers
 
 #: Obstacles lifted one after another before all that could be are lifted at once.
@@ -61,9 +61,11 @@ class _Search:
         row = row_of(trial.outcome, self.job)
         found: list[Lift] = []
         for blocker in Blockers(trial.outcome).of(row) if row is not None else ():
-            for each in lifts_of(blocker, self.trials.world, self.job):
-                self.said.setdefault(each, blocker)
-                found.append(each)
+            # Each of several limits against an admission is an obstacle of its own.
+            for limit in blocker.by if isinstance(blocker, NotAdmitted) and blocker.by else (blocker,):
+                for each in lifts_of(limit, self.trials.world, self.job):
+                    self.said.setdefault(each, limit)
+                    found.append(each)
         return list(dict.fromkeys(found))
 
     def led(self, candidates: list[Lift]) -> tuple[Lift, ...]:

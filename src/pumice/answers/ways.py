@@ -96,8 +96,8 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     """Return ways out of a reason that were run and place the job, the cheapest first."""
     finder = _Finder(trials, job)
     found: dict[tuple[str, ...], _Found] = {}
-    general, by_lift = steps_for(trials, job, reason.lifts) if reason.lifts else ([], [])
-    combined = islice(_together(by_lift), _COMBINATIONS_MAX) if by_lift else ()
+    general, by_lift = steps_for(trials, job, reason.lifts, reason.blockers) if reason.lifts else ([], [])
+    combined = islice(_together(by_lift), _COMBINATIONS_MAX) if by_lift and all(by_lift) else ()
     for number, steps in enumerate((*((step,) for step in general), *combined)):
         # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
         rare = number >= len(general) + _ALWAYS_TRIED or any(step.is_last_resort for step in steps)

@@ -375,7 +375,7 @@ class Store:
         tables, names = self._tables, set(self._tables.axis.offered)
         for node in self.nodes.values():
             names.update(node.allocatable.scalars or (), node.oversubscription.scalars or ())
-        # Queues of KAI share GPUs by what is asked for, also while no node has any: without a name of their own, a
+        # Queues of KAI share GPUs by what is asked for, also while no node has any. Without a column of their own, a
         # cycle would depend on whether a node ever had some.
         if gpus or self._beside.offers_gpus or self._tables.classes.ask_for_gpus():
             names.add(GPU_RESOURCE)

@@ -6,9 +6,10 @@ import random
 
 import pytest
 
+from pumice.answers.codes import Code
 from pumice.answers.explanation import Verdict, explain
 from tests.properties.answers.answer_worlds import LANGUAGES, random_world
-from tests.properties.answers.checks import cheaper_way, smaller_sets, wrong_reasons, wrong_ways
+from tests.properties.answers.checks import cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
@@ -23,6 +24,27 @@ def test_the_first_way_out_starts_the_job_and_half_of_it_does_not(language: str,
 def test_no_cheaper_steps_for_each_of_several_obstacles_start_the_job(language: str, seed: int, job: str) -> None:
     world = random_world(random.Random(seed), language)
     assert cheaper_way(world, explain(world, job)) == ""
+
+
+def test_a_job_whose_pods_are_created_once_it_is_admitted_has_ways_out() -> None:
+    world = random_world(random.Random(69), "volcano")
+    found = explain(world, "ns/j4")
+    assert found.pods == 0 and [part.code for part in found.parts] == [Code.ADMISSION, Code.ROOM]
+    assert found.ways and wrong_of(world, "ns/j4", found.ways[0]) == []
+
+
+def test_a_limit_is_raised_by_what_is_missing_where_more_lets_others_in_before_the_job() -> None:
+    world = random_world(random.Random(50025), "volcano")
+    found = explain(world, "ns/j5")
+    assert found.ways[0].text == ("queue q0: capability +6 cores", "node n3 uncordoned")
+    assert cheaper_way(world, found) == ""
+
+
+def test_one_obstacle_takes_the_place_of_two_in_a_reason_of_four() -> None:
+    world = random_world(random.Random(60000), "volcano")
+    found = explain(world, "ns/j3", ways=False)
+    assert [part.code for part in found.parts] == [Code.TAINT, Code.AFFINITY, Code.ROOM]
+    assert smaller_sets(world, found) == (True, True)
 
 
 @pytest.mark.long
@@ -57,6 +79,11 @@ def test_a_job_starts_without_its_reason_and_not_without_a_part_of_it(language: 
 def test_a_queue_that_deserves_almost_all_has_a_reason() -> None:
     """Of GPUs of which its job asks for all, a part was kept for a queue that asks for none."""
     assert wrong_reasons(random_world(random.Random(50027), "volcano")) == []
+
+
+def test_reasons_hold_where_a_trial_gave_a_node_the_first_gpus_of_the_cluster() -> None:
+    """Requests of GPUs counted in queues only after that."""
+    assert wrong_reasons(random_world(random.Random(60010), "kai")) == []
 
 
 @pytest.mark.long

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
@@ -12,13 +12,17 @@ from pumice.answers.steps.nodes import add_nodes, grow_nodes, remove_jobs, untai
 from pumice.answers.steps.queues import raise_limits, raise_overcommit, raise_quotas, raise_share
 from pumice.answers.steps.step import Step, lower_minimum, whole
 from pumice.answers.world import Trials, World, row_of
+from pumice.model.blockers import Blocker
 
 #: Codes of obstacles that other nodes, or fewer pods on nodes, may lift.
 _OF_NODES = {Code.ROOM, Code.DOMAIN, Code.PORT, Code.SPREAD, Code.AFFINITY, Code.TAINT, Code.SELECTOR}
 
 
-def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[Step], list[list[Step]]]:
-    """Return steps that may do for all obstacles of a job, and steps for each obstacle; cheap ones first."""
+def steps_for(
+    trials: Trials, job: str, lifts: tuple[Lift, ...], blockers: tuple[Blocker | None, ...]
+) -> tuple[list[Step], list[list[Step]]]:
+    """Return steps that may do for all obstacles of a job, and steps for each obstacle; cheap ones first. ``blockers``:
+    what the cycle says about each obstacle."""
     world = trials.world
     codes = {each.code for each in lifts}
     row = row_of(trials.base.outcome, job)
@@ -31,19 +35,25 @@ def steps_for(trials: Trials, job: str, lifts: tuple[Lift, ...]) -> tuple[list[S
     general += nodes
     if Code.ROOM in codes:
         by_lift.append([*nodes, *grow_nodes(world, job)])
-    for each in lifts:
+    for each, blocker in zip(lifts, blockers, strict=True):
         if each.code is Code.ROOM:
             continue
-        found = list(_STEPS[each.code](world, job)) if each.code in _STEPS else []
+        found = list(_steps_against(world, job, each.code, blocker))
         by_lift.append(found or [whole(world, job, each)])
     return general, by_lift
 
 
-_STEPS: dict[Code, Callable[[World, str], Iterator[Step]]] = {
-    Code.QUEUE_LIMIT: raise_limits,
-    Code.QUEUE_SHARE: raise_share,
-    Code.ADMISSION: raise_overcommit,
-    Code.RESOURCE_QUOTA: raise_quotas,
-    Code.TAINT: untaint,
-    Code.DEVICE: meet_claims,
-}
+def _steps_against(world: World, job: str, code: Code, blocker: Blocker | None) -> Iterator[Step]:
+    match code:
+        case Code.QUEUE_LIMIT:
+            yield from raise_limits(world, job, blocker)
+        case Code.QUEUE_SHARE:
+            yield from raise_share(world, job, blocker)
+        case Code.ADMISSION:
+            yield from raise_overcommit(world, blocker)
+        case Code.RESOURCE_QUOTA:
+            yield from raise_quotas(world, job, blocker)
+        case Code.TAINT:
+            yield from untaint(world, job)
+        case Code.DEVICE:
+            yield from meet_claims(world, job)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from pumice.answers.amounts import amount_text, quantity_text
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, with_more
-from pumice.answers.steps.step import GPU, Step, main_resource, nothing, sum_of, whole
+from pumice.answers.steps.step import GPU, Step, main_resource, nothing, sum_of, waiting_specs, whole
 from pumice.answers.world import Draft, World, new_name
 from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
@@ -30,7 +30,7 @@ _HOUR_S = 3600.0
 def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
     """Add nodes like one that the pods may use: the smallest and the largest kind that has room for one. ``room``: for
     how many of the pods there seems to be room."""
-    specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
+    specs = waiting_specs(world, job)
     if not specs:
         return
     kinds: dict[Resource, Node] = {}
@@ -50,7 +50,7 @@ def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
 
 def grow_nodes(world: World, job: str) -> Iterator[Step]:
     """Make nodes larger: a new node is in no domain of a topology that names its nodes."""
-    specs = [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
+    specs = waiting_specs(world, job)
     nodes = [node for node in world.nodes if specs and not node.unparsable and may_use(specs[0], node)]
     nodes.sort(key=lambda node: (node.unschedulable, len(node.taints), -_cards(node), node.name))
     yield from (_grow([node], specs) for node in nodes[:_GROWN_MAX])
@@ -112,7 +112,7 @@ def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
 
 
 def _nodes_like(world: World, like: Node, job: str, most: int, room: int) -> Step:
-    specs = [pod.spec for pod in world.pods_of.get(job, ())]
+    specs = waiting_specs(world, job)
     main = main_resource(specs)
     size = like.allocatable.get(main) / 1000.0
 
@@ -138,10 +138,10 @@ def _nodes_like(world: World, like: Node, job: str, most: int, room: int) -> Ste
 
 def _missing(world: World, job: str, like: Node, room: int) -> int:
     """Return how many nodes like one hold the pods of a job's minimum that have no room, at least one."""
-    group, pods = world.groups.get(job), world.pods_of.get(job, [])
-    holds = sum(1 for pod in pods if pod.node_name)
+    group = world.groups.get(job)
+    holds = sum(1 for pod in world.pods_of.get(job, ()) if pod.node_name)
     least = (group.min_member if group is not None else 1) - holds - room
-    asked = pods[0].spec.request
+    asked = waiting_specs(world, job)[0].request
     each = min((like.allocatable.get(name) // asked.get(name) for name in _names_of(asked)), default=1.0)
     return max(1, -(-least // max(1, int(each))))
 

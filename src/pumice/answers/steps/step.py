@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.answers.codes import Code
-from pumice.answers.lifts import Lift, lift, line_of
-from pumice.answers.world import Draft, World
+from pumice.answers.lifts import Lift, lift, line_of, with_more
+from pumice.answers.world import Draft, World, waits_for_pods
 from pumice.model.pod import PodSpec
 from pumice.model.resources import CPU, Resource
 
@@ -54,6 +54,16 @@ def sum_of(amounts: Iterable[Resource]) -> Resource:
     return total
 
 
+def waiting_specs(world: World, job: str) -> list[PodSpec]:
+    """Return the specs of the pods of a job that wait; of one whose pods are created once it is admitted, as many equal
+    ones as its minimum says."""
+    group = world.groups.get(job)
+    if group is None or group.min_resources is None or not waits_for_pods(world, job):
+        return [pod.spec for pod in world.pods_of.get(job, ()) if not pod.node_name]
+    least = max(group.min_member, 1)
+    return [PodSpec(with_more(group.min_resources.multi(1.0 / least), "pods", 1.0))] * least
+
+
 def patch_of(kind: str, name: str, change: object, namespace: str = "") -> str:
     where = f" -n {namespace}" if namespace else ""
     return f"kubectl patch {kind} {name}{where} --type merge -p '{json.dumps(change, separators=(',', ':'))}'"
@@ -68,8 +78,7 @@ def lower_minimum(world: World, job: str, room: int = 0) -> Iterator[Step]:
     if group is None or (group.gang is not None and group.gang.sub_groups):
         return
     least = group.min_member
-    exist = sum(1 for pod in world.pods_of.get(job, ()) if not pod.node_name)
-    holds = len(world.pods_of.get(job, ())) - exist
+    exist, holds = len(waiting_specs(world, job)), sum(1 for pod in world.pods_of.get(job, ()) if pod.node_name)
     if least <= 1 or exist <= 1:
         return
 
