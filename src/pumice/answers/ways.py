@@ -108,7 +108,7 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
         smallest = finder.smallest(steps)
         if smallest is not None:
             found.setdefault(smallest.text, smallest)
-    if len(by_lift) > 1:
+    if by_lift:
         for better in _improved(finder, by_lift, found.values()):
             found.setdefault(better.text, better)
     ways: list[Way] = []
@@ -123,7 +123,8 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
 
 def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found]) -> Iterator[_Found]:
     """Yield ways that are cheaper than the cheapest of those with a step for each obstacle: of one obstacle after the
-    other, steps that cost less are put in place of its own. Not all combinations are tried before."""
+    other, steps that cost less are put in place of its own. Not all combinations, or steps of one obstacle, are tried
+    before."""
     ways = [each for each in found if len(each.steps) == len(by_lift)]
     best = min(ways, key=lambda each: cost_of(each.chosen).rank, default=None)
     for place, steps in enumerate(by_lift):
@@ -190,10 +191,12 @@ class _Finder:
         return None if effect is None else _Found(tuple(each for each in chosen if each.count), effect, steps)
 
     def _enough(self, steps: tuple[Step, ...]) -> tuple[CountedStep, ...] | None:
-        """Return counts with which these steps place the job: those that are likely, or the largest."""
+        """Return counts with which these steps place the job: those that are likely, the largest, or of a single step
+        the smallest, for more of it may let others in before the job."""
         most = tuple(CountedStep(step, step.most) for step in steps)
         likely = tuple(CountedStep(step, step.likely or step.most) for step in steps)
-        return next((each for each in dict.fromkeys((likely, most)) if self.succeeds(each)), None)
+        one = [(CountedStep(step, 1),) for step in steps[:1] if len(steps) == 1]
+        return next((each for each in dict.fromkeys((likely, most, *one)) if self.succeeds(each)), None)
 
     def _with_least(self, chosen: tuple[CountedStep, ...], place: int) -> tuple[CountedStep, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""

@@ -20,8 +20,16 @@ def test_the_first_way_out_starts_the_job_and_half_of_it_does_not(language: str,
     assert wrong_ways(random_world(random.Random(seed), language)) == []
 
 
-@pytest.mark.parametrize(("language", "seed", "job"), [("kai", 50022, "ns/j1"), ("volcano", 50023, "ns/j3")])
-def test_no_cheaper_steps_for_each_of_several_obstacles_start_the_job(language: str, seed: int, job: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "seed", "job"),
+    [
+        ("kai", 50022, "ns/j1"),
+        ("volcano", 50023, "ns/j3"),
+        ("volcano", 100000, "ns/j0"),  # of one obstacle, a step that is not among the first
+        ("volcano", 100024, "ns/j3"),  # one more node, and not two
+    ],
+)
+def test_no_cheaper_steps_start_the_job(language: str, seed: int, job: str) -> None:
     world = random_world(random.Random(seed), language)
     assert cheaper_way(world, explain(world, job)) == ""
 
