@@ -26,7 +26,7 @@ class ReservationFindings:
     def _reserved(self, kept: Kept, was: SaidStart | None) -> SaidStart:
         """Take in the start that is reserved for a job in this cycle, and return it for the next."""
         plan, found = self._plan, kept.reservation
-        start, now, places = found.start, plan.ssn.now, plan.places_when_empty(kept.demands[0])
+        start, now, places = found.start, plan.ssn.now, plan.places_when_empty(kept)
         if was is not None and start > was.start + LATER_S:
             causes = plan.delays(kept, was)
             self.of_jobs[found.job] = StartReserved(start, found.basis, was.first, was.start, causes)

@@ -22,6 +22,7 @@ from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
 from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
+from pumice.ours.reservation_domains import domains_of
 from pumice.ours.reservation_slots import Slot, Slots
 from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost
 from pumice.placing.derived import derived
@@ -33,21 +34,24 @@ _HOLDING = sorted(ALLOCATED_STATUSES)
 
 
 class Kept(NamedTuple):
-    """Room that is kept for a job (its row), from the moment that the reservation says."""
+    """Room that is kept for a job (its row), from the moment that the reservation says. ``choices``: what it demands in
+    each domain in which it may be; ``demands``: in the one in which room is kept."""
 
     job: int
     demands: Sequence[Demand]
+    choices: Sequence[Sequence[Demand]]
     reservation: Reservation
 
 
 class Claim(NamedTuple):
     """Places that others must leave: one pod of a class takes ``lost`` (C,) of them at most, and ``spare`` may be taken
-    by jobs that would end after ``begins``."""
+    by jobs that would end after ``begins``. ``within`` (N,): the places are on these nodes only; None: on any."""
 
     kept: Kept
     begins: float
     spare: int
     lost: F64
+    within: Bool | None
 
 
 class Plan:
@@ -104,7 +108,7 @@ class Plan:
         # Bounded: a job that never starts, for whatever reason, must not keep nodes idle for ever.
         old = (waited >= self.after_s) & (waited <= self.after_s + self.holds_s)
         waits = (jobs.waits[rows] > 0) & (jobs.counts[rows][:, _HOLDING].sum(axis=1) == 0)
-        plain = ~jobs.has_topology[rows] & ~jobs.has_policy[rows] & ~jobs.quarantined[rows]
+        plain = ~jobs.has_policy[rows] & ~jobs.quarantined[rows]
         rows = rows[old & waits & plain & (jobs.phase[rows] != PENDING_PHASE) & (jobs.gated[rows] == 0)]
         created = jobs.creation[rows]
         # Texts are slow to compare, so only jobs that can be among the oldest are sorted by name.
@@ -136,11 +140,13 @@ class Plan:
         """Reserve for the first job that does not fit now. Jobs before it are counted on the nodes that they fit on."""
         now = self.ssn.now
         for i, job in enumerate(candidates):
-            demands = self._demands(job)
-            start = room.earliest(demands, now)
+            choices = self._choices(job)
+            starts = [room.earliest(demands, now) for demands in choices]
+            start = min(starts, default=np.inf)
             # One that never fits keeps nothing, and the next one is planned.
             if not np.isfinite(start):
                 continue
+            demands = choices[starts.index(start)]
             self.rank[job] = i + 1
             until = start + self._estimate(job)
             if start <= now:
@@ -150,30 +156,34 @@ class Plan:
             count = sum(demand.pods for demand in demands)
             # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
             there = int(places(room.at(start), demands[0]).sum()) if len(demands) == 1 else count
-            self._keep(job, demands, start, until, [there - count], [demands])
+            self._keep(job, demands, choices, start, until, [there - count], [demands])
             return
 
     def _reserve_several(self, candidates: Sequence[int], room: RoomOverTime) -> None:
         """Reserve for the first jobs that do not fit now, as many as there may be. None starts later than was said."""
         uids, now, slots = self.ssn.tables.jobs.uids, self.ssn.now, Slots(room, self.ssn.now)
-        demands: dict[int, list[Demand]] = {}
+        choices: dict[int, list[list[Demand]]] = {}
         # What was said first: whatever is planned for other jobs leaves it as it is.
         for job in candidates:
             said = self.said.get(uids[job])
             if said is None:
                 continue
-            asked = demands[job] = self._demands(job)
-            start = max(said.start, now)
-            slot = Slot(job, tuple(asked), start, start + self._estimate(job))
+            choices[job], start = self._choices(job), max(said.start, now)
+            until = start + self._estimate(job)
+            same = (Slot(job, tuple(demands), start, until) for demands in choices[job])
             # Where jobs ran longer than they said, the older one goes before those that were to start later.
-            moved = slot if slots.can_add(slot) else slots.earliest(job, asked, self._estimate(job))
+            moved = next(filter(slots.can_add, same), None) or self._earliest(slots, job, choices[job])
             if moved is not None:
                 slots.add(moved)
         found: list[Slot] = []
         for job in candidates:
-            asked = demands.get(job) or self._demands(job)
+            if job not in choices:
+                choices[job] = self._choices(job)
             before = slots.remove(job)
-            planned = slots.earliest(job, asked, self._estimate(job)) or before
+            planned = self._earliest(slots, job, choices[job])
+            # Once the steps are spent, not all domains were tried.
+            if before is not None and (planned is None or planned.start > before.start):
+                planned = before
             if planned is None:
                 continue
             slots.add(planned)
@@ -184,19 +194,26 @@ class Plan:
             if len(found) == self._most:
                 break
         # More jobs were planned than may have a reservation: for the rest nothing is kept.
-        for job in set(demands) - set(self._starting) - {slot.job for slot in found}:
+        for job in set(choices) - set(self._starting) - {slot.job for slot in found}:
             slots.remove(job)
         # Those that start now go first: a job that may only start because places are to spare must not take theirs.
         for place, job in enumerate((*self._starting, *(slot.job for slot in found)), 1):
             self.rank[job] = place
         for slot in found:
-            self._keep(slot.job, slot.demands, slot.start, slot.until, slots.spare(slot), [[d] for d in slot.demands])
+            parts = [[demand] for demand in slot.demands]
+            self._keep(slot.job, slot.demands, choices[slot.job], slot.start, slot.until, slots.spare(slot), parts)
         self._slots = slots
+
+    def _earliest(self, slots: Slots, job: int, choices: Sequence[Sequence[Demand]]) -> Slot | None:
+        """Return the first slot for a job in any of its domains, None for none."""
+        found = [slots.earliest(job, demands, self._estimate(job)) for demands in choices]
+        return min((slot for slot in found if slot is not None), key=lambda slot: slot.start, default=None)
 
     def _keep(
         self,
         job: int,
         demands: Sequence[Demand],
+        choices: Sequence[Sequence[Demand]],
         start: float,
         until: float,
         spare: Sequence[int],
@@ -209,11 +226,12 @@ class Plan:
         found = Reservation(
             self.ssn.tables.jobs.uids[job], count, start, until, count + spare[0], spare[0], self._awaited(start)
         )
-        self.kept.append(Kept(job, demands, found))
+        self.kept.append(Kept(job, demands, choices, found))
         # A claim that has begun binds all jobs, however soon they say that they end.
         begins = start if yields else -np.inf
         self.claims += [
-            Claim(self.kept[-1], begins, each, self._lost_to(part)) for each, part in zip(spare, parts, strict=True)
+            Claim(self.kept[-1], begins, each, self._lost_to(part), part[0].within)
+            for each, part in zip(spare, parts, strict=True)
         ]
 
     def _goes_before(self, job: int) -> bool:
@@ -239,8 +257,13 @@ class Plan:
         found: AnyArray = (tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.cls >= 0)).nonzero()[0]
         return found
 
-    def _demands(self, job: int) -> list[Demand]:
-        """Return what a job needs at least, its first tasks up to its minimum, by class."""
+    def _choices(self, job: int) -> list[list[Demand]]:
+        """Return what a job demands in each domain in which it may be."""
+        domains = domains_of(self.ssn, job)
+        return [self._demands(job, number, within) for number, within in enumerate(domains)]
+
+    def _demands(self, job: int, number: int, within: Bool | None) -> list[Demand]:
+        """Return what a job needs at least, its first tasks up to its minimum, by class, in one of its domains."""
         tables = self.ssn.tables
         # Only the minimum: pods beyond it start one by one, and nothing is kept for them.
         rows = tables.jobs.tasks[job]
@@ -248,11 +271,18 @@ class Plan:
         # By class: a gang of thousands of equal pods costs as much as one pod.
         classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
         found = [
-            Demand(count, tables.classes.req[cls], self._nodes_of(cls), cls)
+            self._demand(cls, count, number, within)
             for cls, count in zip(classes.tolist(), counts.tolist(), strict=True)
         ]
         # Large pods first, because small ones find room between them.
         return sorted(found, key=lambda demand: (-demand.each).tolist())
+
+    def _demand(self, cls: int, count: int, number: int, within: Bool | None) -> Demand:
+        nodes, each = self._nodes_of(cls), self.ssn.tables.classes.req[cls]
+        if within is None:
+            return Demand(count, each, nodes, cls)
+        # By the nodes, since domains of two jobs have the same number, and may be of different topologies.
+        return Demand(count, each, nodes & within, (cls, number, within.tobytes()), within)
 
     def _nodes_of(self, cls: int) -> Bool:
         """Return the nodes that may take pods of a class, by what does not change as pods come and go. Shape (N,)."""
@@ -275,9 +305,10 @@ class Plan:
         """Return True if room has been kept for a job for as long as is allowed."""
         return self.ssn.now - float(self.ssn.tables.jobs.creation[job]) > self.after_s + self.holds_s
 
-    def places_when_empty(self, demand: Demand) -> float:
-        """Return how many pods of a demand fit on the nodes that may take it, if nothing runs there."""
-        return float(places(self.ssn.tables.nodes.facts.allocatable, demand).sum())
+    def places_when_empty(self, kept: Kept) -> float:
+        """Return how many pods of a reserved job fit where it may be, if nothing runs there."""
+        free = self.ssn.tables.nodes.facts.allocatable
+        return max(float(places(free, demands[0]).sum()) for demands in kept.choices)
 
     def delays(self, kept: Kept, said: SaidStart) -> tuple[MovedBy, ...]:
         """Return why a reserved job does not fit at the moment that was said before."""
@@ -285,7 +316,8 @@ class Plan:
         def fits_without(causes: Sequence[MovedBy]) -> bool:
             ends = self._ends.copy()
             ends[[rows[cause] for cause in causes]] = -np.inf
-            return fits(self._room(ends).at(said.start), kept.demands) is not None
+            free = self._room(ends).at(said.start)
+            return any(fits(free, demands) is not None for demands in kept.choices)
 
         rows: dict[MovedBy, int] = {}
         start = max(said.start, self.ssn.now)
@@ -294,7 +326,7 @@ class Plan:
         # If what runs leaves it room at that moment, it is another reserved job that does not.
         if first is not None and fits_without(()):
             return (MovedBy(AHEAD, self.ssn.tables.jobs.uids[first.job]),)
-        for job in self._beyond(said.start, kept.demands):
+        for job in self._beyond(said.start, [demand for demands in kept.choices for demand in demands]):
             cause = self._cause(job, said)
             if cause is not None:
                 rows[cause] = job
@@ -303,7 +335,7 @@ class Plan:
         found = needed_of(order, fits_without)
         if found:
             return tuple(found)
-        has_less = self.places_when_empty(kept.demands[0]) < said.places
+        has_less = self.places_when_empty(kept) < said.places
         return (MovedBy(ROOM if has_less else REPLANNED),)
 
     def _beyond(self, moment: float, demands: Sequence[Demand]) -> list[int]:

@@ -8,7 +8,7 @@ User Runtime Estimates in Scheduling the IBM SP2 with Backfilling, 2001), by cou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -75,8 +75,8 @@ class Slots:
         self._demands: list[Demand] = []
         none = np.empty(0)
         self._rows = _Rows(none.astype(np.int64), none, none, np.empty((len(self._moments), 0)), np.empty((0, 0)), none)
-        self._places: dict[int, F64] = {}
-        self._taken: dict[tuple[int, int], int] = {}
+        self._places: dict[Hashable, F64] = {}
+        self._taken: dict[Hashable, int] = {}
 
     def add(self, slot: Slot) -> None:
         """Keep a slot that can be added."""
@@ -173,14 +173,14 @@ class Slots:
 
     def _places_of(self, demand: Demand) -> F64:
         """Return how many places there are for a demand at each moment, slots apart. Shape (moments,)."""
-        if demand.cls not in self._places:
+        if demand.kind not in self._places:
             self._steps -= len(self._moments)
-            self._places[demand.cls] = self._room.places_at(demand, self._moments)
-        return self._places[demand.cls]
+            self._places[demand.kind] = self._room.places_at(demand, self._moments)
+        return self._places[demand.kind]
 
     def _takes(self, taker: Demand, demand: Demand) -> int:
         """Return how many places for a demand the pods of another take at most, wherever they are placed."""
-        pair = taker.cls, demand.cls
+        pair = taker.kind, demand.kind
         if pair not in self._taken:
             # Which nodes they share is not looked at: pods could go to any of them.
             apart = not (taker.nodes & demand.nodes).any()

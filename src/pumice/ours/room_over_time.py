@@ -7,7 +7,7 @@ processors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +20,15 @@ PLACES_MAX = 1_000_000
 
 
 class Demand(NamedTuple):
-    """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,). ``cls``: the class of their
-    tasks, where answers are shared by class."""
+    """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,). ``kind``: equal for
+    those that ask for the same on the same nodes, where answers are shared. ``within`` (N,): the domain in which
+    all must be, None for anywhere."""
 
     pods: int
     each: F64
     nodes: Bool
-    cls: int = -1
+    kind: Hashable = None
+    within: Bool | None = None
 
 
 class RoomOverTime:

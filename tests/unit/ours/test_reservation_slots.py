@@ -20,8 +20,8 @@ from tests.unit.ours.test_reserve import HOUR, four, job, policy, started
 NODES = np.ones(4, dtype=bool)
 
 
-def demand(pods: int, cores: int = 4, cls: int = 0) -> Demand:
-    return Demand(pods, np.array([float(cores)]), NODES, cls)
+def demand(pods: int, cores: int = 4, kind: int = 0) -> Demand:
+    return Demand(pods, np.array([float(cores)]), NODES, kind)
 
 
 def slots(*ends: float, cores: int = 4) -> Slots:
@@ -82,22 +82,22 @@ def test_a_start_that_was_said_is_kept_when_an_older_job_may_start_earlier() -> 
 def test_unlike_pods_count_by_what_they_take_at_most() -> None:
     """A pod of 4 cores takes up to two places of 2 cores, and one of 2 cores one of 4."""
     room = slots(cores=4)
-    whole, small = demand(2, 4, cls=0), demand(5, 2, cls=1)
+    whole, small = demand(2, 4, kind=0), demand(5, 2, kind=1)
     room.add(Slot(0, (whole,), 0.0, 10.0))
     assert room.earliest(1, [small], 1.0) == Slot(1, (small,), 10.0, 11.0)
     # Of four places for pods of 4 cores, two pods of 2 cores take two at most, and three would take one too many.
-    assert room.earliest(1, [demand(2, 2, cls=1)], 1.0) == Slot(1, (demand(2, 2, cls=1),), 0.0, 1.0)
-    assert room.earliest(1, [demand(3, 2, cls=1)], 1.0) == Slot(1, (demand(3, 2, cls=1),), 10.0, 11.0)
+    assert room.earliest(1, [demand(2, 2, kind=1)], 1.0) == Slot(1, (demand(2, 2, kind=1),), 0.0, 1.0)
+    assert room.earliest(1, [demand(3, 2, kind=1)], 1.0) == Slot(1, (demand(3, 2, kind=1),), 10.0, 11.0)
 
 
 def test_unlike_pods_that_fit_only_as_they_are_packed_are_alone() -> None:
-    gang = demand(4, 3, cls=0), demand(4, 1, cls=1)
+    gang = demand(4, 3, kind=0), demand(4, 1, kind=1)
     room = slots(cores=4)
     found = room.earliest(0, gang, 5.0)
     assert found == Slot(0, gang, 0.0, 5.0)
     room.add(found)
     assert room.spare(found) == [0, 0]
-    assert room.earliest(1, [demand(1, 1, cls=1)], 1.0) == Slot(1, (demand(1, 1, cls=1),), 5.0, 6.0)
+    assert room.earliest(1, [demand(1, 1, kind=1)], 1.0) == Slot(1, (demand(1, 1, kind=1),), 5.0, 6.0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -118,7 +118,7 @@ def test_slots_leave_each_other_their_places_at_every_moment(seed: int) -> None:
     dice = np.random.default_rng(seed)
     room, kept = slots(*dice.integers(1, 9, size=3).astype(float).tolist(), cores=8), list[Slot]()
     for number in range(8):
-        asked = demand(int(dice.integers(1, 6)), cls=0)
+        asked = demand(int(dice.integers(1, 6)), kind=0)
         found = room.earliest(number, [asked], float(dice.integers(1, 6)))
         if found is not None:
             room.add(found)
@@ -138,7 +138,7 @@ def test_a_plan_is_bounded_in_moments_and_steps() -> None:
     exact = room.earliest([demand(1, 1)], 0.0)
     assert slot is not None and exact <= slot.start <= exact + count / MOMENTS_MAX + 1
     tries = itertools.count()
-    while found.earliest(1, [demand(4, 4), demand(1, 1, cls=1)], 1.0) is None and next(tries) < STEPS_MAX:
+    while found.earliest(1, [demand(4, 4), demand(1, 1, kind=1)], 1.0) is None and next(tries) < STEPS_MAX:
         pass
     assert found.earliest(2, [demand(1, 1)], 1.0) is None, "the steps are spent"
 

@@ -15,10 +15,13 @@ from pumice.api import (
     I64,
     ROWS,
     AnyArray,
+    FilterResult,
     Job,
     JobRows,
+    NodeRows,
     Queue,
     Session,
+    Task,
     TaskRows,
     TaskRun,
     Unfit,
@@ -81,11 +84,15 @@ class Reserve:
         self.late = ssn.column(f"{NAME}.late", "job", values=plan.late)
         self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost())
         self.spare = ssn.column(f"{NAME}.spare", values=np.array([float(claim.spare) for claim in plan.claims]))
+        # Claims in a domain keep late pods off its nodes; others are counted wherever a pod goes.
+        self.domains = [claim.within for claim in plan.claims]
         self.claimed_by = np.array([claim.kept.job for claim in plan.claims], dtype=np.int64)
         # What the refusals name, so that none is repeated after it has become wrong.
         self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
         # Without a reservation nothing is asked, so that equal jobs share their failures.
         self.unused_points = () if self.kept else (points.allocatable, points.on_allocate)
+        if all(within is None for within in self.domains):
+            self.unused_points = (*self.unused_points, points.predicate)
 
     @staticmethod
     def problems(
@@ -136,7 +143,7 @@ class Reserve:
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
         """Return how many of the tasks leave the reserved jobs their room."""
         job, tables = int(tasks.job[0]), self.ssn.tables
-        claims = self._binding(job)
+        claims = self._binding(job, in_domains=False)
         each = self.lost.array[tables.tasks.cls[tasks.rows]][:, claims]
         if not each.any():
             return len(tasks)
@@ -151,19 +158,39 @@ class Reserve:
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
         return int((np.cumsum(each, axis=0) <= spare).all(axis=1).sum())
 
+    @points.predicate(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named"))))
+    def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
+        """Reject the nodes of domains in which no place is left to spare. Shape (rows,)."""
+        tasks = self.ssn.tables.tasks
+        claims = self._binding(int(tasks.job[task.row]), in_domains=True)
+        lost, spare = self.lost.array[tasks.cls[task.row]], self.spare.array
+        for claim in claims[lost[claims] > spare[claims]].tolist():
+            kept, within = self.claims[claim].kept.reservation, self.domains[claim]
+            assert within is not None, "a claim in no domain"
+            # The first one that rejects nodes is named: a pod is late for few jobs that have a domain.
+            unfit = Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
+            if within[nodes.rows].any():
+                return FilterResult.of(~within[nodes.rows], unfit)
+        return None
+
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         """Count the places that late jobs take."""
-        tasks = self.ssn.tables.tasks
-        claims = self._binding(int(tasks.job[run.rows[0]]))
+        tasks, job = self.ssn.tables.tasks, int(self.ssn.tables.tasks.job[run.rows[0]])
+        claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
         if len(claims):
-            taken = self.lost.array[tasks.cls[list(run.rows)]][:, claims].sum(axis=0)
+            taken = self.lost.array[tasks.cls[list(run.rows)]][:, claims]
+            for i, claim in enumerate(claims.tolist()):
+                within = self.domains[claim]
+                if within is not None:
+                    taken[:, i] *= within[list(run.nodes)]
             # Through the journal, so that an attempt that fails gives its places back.
-            self.ssn.journal.add(self.spare, claims, -taken)
+            self.ssn.journal.add(self.spare, claims, -taken.sum(axis=0))
 
-    def _binding(self, job: int) -> I64:
-        """Return the claims whose places a job has to leave: those that begin before it ends, less its own."""
+    def _binding(self, job: int, *, in_domains: bool) -> I64:
+        """Return the claims whose places a job has to leave: those that begin before it ends, less its own; those in a
+        domain, or the others."""
         # Of a pod without a job nothing says when it ends.
         first = len(self.claims) if job < 0 else int(self.late.array[job])
-        found: I64 = (self.claimed_by[:first] != job).nonzero()[0]
-        return found
+        chosen = [i for i in range(first) if self.claimed_by[i] != job and (self.domains[i] is None) != in_domains]
+        return np.array(chosen, dtype=np.int64)

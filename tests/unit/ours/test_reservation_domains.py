@@ -1,0 +1,103 @@
+"""A reserved gang with a hard topology has room within one domain, and others may go to all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.model.blockers import StartReserved
+from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.native_group import NativeGroup
+from pumice.model.workloads.podgroup import NetworkTopology
+from pumice.ours.reservation_domains import DOMAINS_MAX
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.state.store import Store
+from pumice.testing.build import cluster, hypernode, node, run
+from tests.unit.ours.test_reserve import HOUR, job
+
+RACK = "example.com/rack"
+
+
+def policy(**arguments: Any) -> Policy:
+    reserve = {"name": "ours/reserve", "arguments": {"after": "0s", **arguments}}
+    others = ("gang", "predicates", "network-topology-aware")
+    plugins = [reserve, *({"name": name} for name in others)]
+    return read_policy({"actions": "allocate", "tiers": [{"plugins": plugins}]}, builtin_registry())
+
+
+def two_racks(*jobs: list[Any]) -> Store:
+    """Two racks of two nodes of 4 cores. A job runs on the first node of each: until 10 h, and until 5 h."""
+    nodes = [node(f"n{i}", cpu=4, labels={RACK: f"r{i // 2}"}) for i in range(4)]
+    racks = [hypernode(f"r{i}", 1, [f"n{2 * i}", f"n{2 * i + 1}"]) for i in range(2)]
+    running = job("runs0", 1, "10h", on="n0"), job("runs1", 1, "5h", on="n2")
+    return cluster(*nodes, *racks, *(each for one in (*running, *jobs) for each in one))
+
+
+def within_rack(name: str, *, native: bool, count: int = 2) -> list[Any]:
+    """A gang that must be in one rack: a group of Kubernetes', or one with a hard topology of Volcano's."""
+    group, *members = job(name, count, "1h")
+    if native:
+        gang = Gang(topology=TopologyConstraint("", RACK))
+        return [replace(group, gang=gang, native=NativeGroup("scheduling.k8s.io/v1beta1")), *members]
+    return [replace(group, topology=NetworkTopology("hard", 1)), *members]
+
+
+def outcome(found: Store, **arguments: Any) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Return the starts that are said, and where pods go."""
+    ran = run(found, policy(**arguments), now=HOUR)
+    assert not ran.outcome.faults, ran.outcome.faults
+    said = {
+        entry.subject.removeprefix("ns/"): entry.finding.start
+        for entry in ran.outcome.entries
+        if isinstance(entry.finding, StartReserved)
+    }
+    return said, {pod.removeprefix("ns/"): on for pod, on in ran.binds.items()}
+
+
+@pytest.mark.parametrize("reservations", [1, 8])
+@pytest.mark.parametrize("native", [True, False])
+def test_a_gang_starts_when_one_domain_has_room(native: bool, reservations: int) -> None:
+    # Two nodes are free now, one in each rack. Rack 1 is free at 5 h.
+    said, binds = outcome(two_racks(within_rack("gang", native=native)), reservations=reservations)
+    assert said == {"gang": 5 * HOUR} and binds == {}
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_gang_without_a_topology_starts_at_once(native: bool) -> None:
+    assert outcome(two_racks(job("gang", 2, "1h")))[1].keys() == {"gang-0", "gang-1"}
+    assert outcome(two_racks(within_rack("gang", native=native, count=3))) == ({}, {})
+
+
+@pytest.mark.parametrize("reservations", [1, 8])
+@pytest.mark.parametrize("native", [True, False])
+def test_others_go_to_other_domains(native: bool, reservations: int) -> None:
+    late = [job(f"late{i}", 1, "9d", 60.0 + i) for i in range(2)]
+    found = two_racks(within_rack("gang", native=native), *late)
+    assert outcome(found, reservations=reservations)[1] == {"late0-0": "n1"}
+
+
+def test_a_job_that_ends_in_time_goes_to_its_domain() -> None:
+    jobs = job("late", 1, "9d", 60.0), job("short", 1, "3h", 90.0)
+    said, binds = outcome(two_racks(within_rack("gang", native=True), *jobs))
+    assert said == {"gang": 5 * HOUR} and binds == {"late-0": "n1", "short-0": "n3"}
+
+
+def test_places_in_the_domain_that_are_spared_may_be_taken() -> None:
+    more = node("n4", cpu=8, labels={RACK: "r1"})
+    late = [job(f"late{i}", 1, "9d", 60.0 + i) for i in range(5)]
+    found = two_racks([more], within_rack("gang", native=True, count=3), job("runs2", 1, "8h", on="n4"), *late)
+    # At 8 h rack 1 has four places, of which one is to spare; and rack 0 has one now.
+    said, binds = outcome(found)
+    assert said == {"gang": 5 * HOUR}
+    assert len(binds) == 1 and set(binds.values()) == {"n1"}
+
+
+def test_the_number_of_domains_is_bounded() -> None:
+    nodes = [node(f"n{i:03}", cpu=4, labels={RACK: f"r{i // 2:03}"}) for i in range(2 * DOMAINS_MAX + 20)]
+    running = [job(f"runs{i}", 1, f"{500 - i}h", on=f"n{2 * i:03}") for i in range(DOMAINS_MAX + 10)]
+    found = cluster(*nodes, *(each for one in running for each in one), *within_rack("gang", native=True))
+    # Of domains of one size the first are planned.
+    assert outcome(found)[0] == {"gang": (500 - DOMAINS_MAX + 1) * HOUR}
