@@ -138,7 +138,7 @@ def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found
 
 
 def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
-    # Of an obstacle without a step nothing can be combined.
+    """Yield combinations with a step for each obstacle, the cheap ones first; none if an obstacle has no steps."""
     if not all(by_lift):
         return
     # The first steps of each obstacle are the cheap ones, so combinations of early ones come first.

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.counting import HELD
-from pumice.columns.dtypes import EPS, AnyArray
+from pumice.columns.dtypes import EPS, F64, AnyArray
 from pumice.kai.amounts import shared
 from pumice.model.blockers import (
     CAPABILITY,

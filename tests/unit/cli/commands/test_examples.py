@@ -1,5 +1,5 @@
-"""Each example of each ``--help`` runs as it is written: in a folder that has the files it names, with smaller numbers
-where it would take minutes. What serves or asks a server is parsed only."""
+"""Each example of each ``--help``, and each console block of the guide, runs as it is written: in a folder that has the
+files it names, with smaller numbers where it would take minutes. What serves or asks a server is parsed only."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ CONF = 'actions: "enqueue, allocate, backfill"\ntiers: [{plugins: [{name: gang},
 #: These serve until they are stopped, or ask a server or a shell of their own.
 PARSED_ONLY = {"run", "serve", "pages", "log-level", "conformance", "completion"}
 #: Arguments that are on no machine of a test.
-ELSEWHERE = re.compile(r"http://|/var/lib/")
+ELSEWHERE = re.compile(r"https?://|/var/lib/")
 #: What is said with fewer seeds, repeats, nodes and pods here.
 SMALLER = {"0..499": "0..1", "0..999": "0..1", "0..19": "0..1", "0..4": "0..1"}
 SMALLER_AFTER = {"--repeats": "2", "--pods": "40", "--gang": "4"}
+
+
+#: Other tools that pages use, for a scheduler or a shell.
+NOT_RUN = {"make", "curl", "export"}
+CONSOLE = re.compile(r"^```console\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"\s{2,}# .*")
 
 
 def examples() -> Iterator[tuple[str, str]]:
@@ -40,7 +46,18 @@ def examples() -> Iterator[tuple[str, str]]:
                 yield name, line.strip()
 
 
+def blocks() -> Iterator[list[str]]:
+    """Yield the commands of each console block of the guide and README.md that has some of ``pumice``."""
+    for page in (repo.ROOT / "README.md", *sorted((repo.ROOT / "docs" / "guide").glob("*.md"))):
+        for block in CONSOLE.finditer(repo.text(page)):
+            typed = [line.removeprefix("$ ") for line in block["body"].splitlines() if line.startswith("$ ")]
+            typed = [COMMENT.sub("", line).replace(".venv/bin/pumice", "pumice") for line in typed]
+            if any(line.startswith("pumice ") for line in typed):
+                yield typed
+
+
 EXAMPLES = [line for _, line in examples()]
+BLOCKS = [pytest.param(block, id=block[0]) for block in blocks()]
 
 
 def test_each_command_has_examples() -> None:
@@ -51,8 +68,7 @@ def test_each_command_has_examples() -> None:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the examples name."""
     folder = tmp_path_factory.mktemp("files")
-    shutil.copytree(repo.ROOT / "examples" / "demo", folder / "examples" / "demo")
-    shutil.copytree(repo.ROOT / "examples" / "debug-gang", folder / "examples" / "debug-gang")
+    shutil.copytree(repo.ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("notebooks", "traces"))
     plan = (repo.ROOT / "examples" / "sweep.toml").read_text().replace('"0..4"', '"0"').replace('"2h"', '"10m"')
     (folder / "examples" / "sweep.toml").write_text(plan)
     for name in ("old.conf", "new.conf", "drf.conf", "another.conf", "volcano-scheduler.conf"):
@@ -62,6 +78,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / place / "all.yaml").write_text(yaml.safe_dump_all(cluster()))
     (folder / "jobs.yaml").write_text(yaml.safe_dump_all([*nodes(), *queues(), *gang("ml", "more", "prod", 1)]))
     (folder / "all.yaml").write_text(yaml.safe_dump_all(cluster()))
+    (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()}))
     many = [part for hours in range(1, 13) for part in gang("ml", f"many-{hours}", "vision", 1, 0, f"{hours}h")]
     (folder / "many.yaml").write_text(yaml.safe_dump_all(many))
     write_traces(folder)
@@ -171,9 +188,29 @@ def write_world(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_an_example_runs(line: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "work"
-    shutil.copytree(files, folder)
-    monkeypatch.chdir(folder)
+    copied(files, tmp_path, monkeypatch)
+    typed(line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block_of_the_guide_runs(
+    block: list[str], files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(files, tmp_path, monkeypatch)
+    for line in block:
+        if line.split()[0] not in NOT_RUN:
+            typed(line)
+
+
+def copied(files: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go to a copy of the files."""
+    shutil.copytree(files, folder / "work")
+    monkeypatch.chdir(folder / "work")
+
+
+def typed(line: str) -> None:
+    """Run a line as a shell does."""
     if "--record rec" in line:
         shutil.rmtree("rec")
     printed: str | None = None
@@ -205,6 +242,8 @@ def done(words: list[str], piped: str | None) -> str | None:
     """Run one command and return what it printed, None if it was parsed only. Those of other tools do as much as the
     examples need."""
     match words:
+        case ["kubectl", "apply", *_] | ["kubectl", "pumice", *_] | ["kubectl", *_, "&"]:
+            return None
         case ["pumice", name, *rest] if name in PARSED_ONLY or any(ELSEWHERE.match(word) for word in rest):
             command = main.get_command(ROOT_CONTEXT, name)
             assert command is not None
@@ -216,13 +255,16 @@ def done(words: list[str], piped: str | None) -> str | None:
             return found.out
         case ["kubectl", *_, "--", "pumice", name, level]:
             return done(["pumice", name, level], piped)
+        case [".venv/bin/python", "-c", program]:
+            exec(program, {})
+            return None
         case ["kubectl", "get", "cm", *_]:
             return yaml.safe_dump({"kind": "ConfigMap", "data": {"volcano-scheduler.conf": CONF}})
         case ["kubectl", "get", *_]:
             return json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
         case ["zcat", name]:
             return gzip.decompress(Path(name).read_bytes()).decode()
-        case ["jq", path]:
+        case ["jq", *_, path]:
             if piped is None:
                 return None
             value = json.loads(piped)
