@@ -1,7 +1,7 @@
-"""Notices for pods that are in no session, because their PodGroup, or its queue, does not exist, and statuses of
-PodGroups of Kubernetes' own that cannot be read.
+"""Notices for pods that no action sees: their PodGroup, or its queue, does not exist, or KAI's language passes over
+their gang. Statuses of PodGroups of Kubernetes' own that cannot be read.
 
-No plugin and no action sees them, so nothing else says why they wait. Volcano and KAI leave them without a word.
+Nothing else says why they wait. Volcano and KAI leave them without a word.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.framework.cycle.outcome import Outcome
+from pumice.kai.engine.members import may_wait
+from pumice.kai.status import why_not_placed
 from pumice.model.blockers import NATIVE_PODGROUP, PODGROUP, QUEUE, Missing
 from pumice.model.decisions import PodGroupUpdate, PodNotice
 from pumice.model.pod import NATIVE_GROUP_MARK
 from pumice.model.status import TaskStatus
 from pumice.model.workloads.native_group import SCHEDULER_ERROR
+from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 
 #: For so long nothing is said: a controller creates the PodGroup of a pod after the pod. Kubernetes' own PodGroups are
@@ -44,6 +47,28 @@ def notices_outside(outcome: Outcome) -> Iterator[PodNotice]:
             found = Missing(of_kind, jobs.uids[job]) if group is None else Missing(QUEUE, group.queue)
             texts[job] = sentence(found)
         yield PodNotice(pod.key, pod.uid, REASON, texts[job])
+
+
+def notices_passed_over(outcome: Outcome) -> Iterator[PodNotice]:
+    """Yield a notice for each waiting pod of a gang that KAI's language does not try, since it cannot be read or has
+    too few pods. Volcano's language says so itself."""
+    if outcome.policy.dialect.name != "kai":
+        return
+    tables, tasks = outcome.tables, outcome.tables.tasks
+    jobs, tried = tables.jobs, why_not_placed(outcome.trace).keys()
+    live, blockers = outcome.live_jobs, Blockers(outcome)
+    for job in live[jobs.counts[live, TaskStatus.PENDING] > 0].tolist():
+        if job in tried or (not jobs.quarantined[job] and may_wait(tables, job)):
+            continue
+        group, rows = jobs.groups[job], jobs.tasks[job]
+        pods = [tasks.pods[row] for row in rows[tasks.status[rows] == TaskStatus.PENDING].tolist()]
+        # The pods of a gang are created one after the other.
+        is_new = outcome.now - max(pod.creation for pod in pods) < GRACE_S
+        is_silent = group.gang is not None and not group.gang.mark_unschedulable
+        if is_silent or (is_new and not jobs.quarantined[job]):
+            continue
+        text = sentence(blockers.nearest(job))
+        yield from (PodNotice(pod.key, pod.uid, REASON, text) for pod in pods if not pod.gates and pod.deletion is None)
 
 
 def unreadable_groups(outcome: Outcome) -> Iterator[PodGroupUpdate]:

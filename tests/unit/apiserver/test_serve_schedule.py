@@ -43,9 +43,11 @@ class User:
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
 
-    async def create(self, path: str, body: dict[str, Any]) -> None:
+    async def create(self, path: str, body: dict[str, Any]) -> list[str]:
+        """Create an object. Return the warnings of the server."""
         async with self._session.post(path, json=body) as answer:
             assert answer.status == 201, await answer.text()
+            return answer.headers.getall("Warning", [])
 
     async def patch(self, path: str, patch: dict[str, Any]) -> None:
         headers = {"Content-Type": "application/merge-patch+json"}

@@ -9,11 +9,12 @@ from pumice.cycle import run_cycle
 from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model.events import Object, Seen
-from pumice.model.pod import NATIVE_GROUP_MARK
+from pumice.model.pod import NATIVE_GROUP_MARK, Pod
+from pumice.model.queue import QueueSharing
 from pumice.model.workloads.gang import Gang
 from pumice.model.workloads.native_group import INITIALLY_SCHEDULED, SCHEDULER_ERROR, NativeGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup, PodGroupCondition, PodGroupStatus
-from pumice.reasons.outside_sessions import GRACE_S, notices_outside, unreadable_groups
+from pumice.reasons.outside_sessions import GRACE_S, notices_outside, notices_passed_over, unreadable_groups
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
@@ -89,3 +90,31 @@ def test_unreadable_native_groups_say_why_until_it_is_written(
         store.apply(Seen(each))
     outcome = run_cycle(store.snapshot(), policy, NOW, ListPlanner())
     assert {each.job: each.error for each in unreadable_groups(outcome)} == said
+
+
+OLD = tuple(pod(f"p{i}", "g", creation=NOW - GRACE_S) for i in range(2))
+NEW = replace(OLD[1], creation=NOW)
+GANG = replace(podgroup("g", 3), gang=Gang())
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        pytest.param([*OLD, GANG], "2 of the 3 pods of minMember exist", id="too few pods"),
+        pytest.param([OLD[0], NEW, GANG], "", id="pods are still being created"),
+        pytest.param([*OLD, replace(GANG, min_member=2)], "", id="enough pods"),
+        pytest.param(
+            [*OLD, replace(GANG, gang=Gang(mark_unschedulable=False))], "", id="a gang that wants no such text"
+        ),
+        pytest.param([NEW, replace(BROKEN, gang=Gang())], f"PodGroup ns/g cannot be read: {PROBLEM}", id="unreadable"),
+    ],
+)
+def test_gangs_that_kai_passes_over_say_why(objects: list[Object], said: str) -> None:
+    store = Store(scheduler_names=("volcano",))
+    for each in (node("n"), replace(queue("default"), sharing=QueueSharing()), *objects):
+        store.apply(Seen(each))
+    outcome = run_cycle(store.snapshot(), policy_of(KAI_CONF, builtin_registry()), NOW, ListPlanner())
+    pods = [each.key for each in objects if isinstance(each, Pod)]
+    assert {each.pod: each.message for each in notices_passed_over(outcome)} == (
+        dict.fromkeys(pods, said) if said else {}
+    )

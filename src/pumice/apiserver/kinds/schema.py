@@ -5,7 +5,7 @@ This is what Kubernetes does with structural schemas. Rules in CEL (``x-kubernet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Collection, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from pumice.apiserver.kinds.core_fields import fields_of
 from pumice.apiserver.kinds.resources import Resource
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj, shown
+from pumice.model.manifest.reading.keys import unknown_keys
 
 CAUSES_MAX = 32
 _LISTED_MAX = 50  # values of an enum in a message
@@ -53,22 +54,30 @@ def conformed(resource: Resource, obj: Obj, options: RequestOptions) -> Obj:
     """
     schema = resource.schema if resource.custom else fields_of(resource.kind)
     if schema is None:
+        # Kubernetes' own groups have no schema here, but it is known which fields they have.
+        named = {**obj, "apiVersion": resource.api_version, "kind": resource.kind}
+        _report([each.path for each in unknown_keys(named)], resource, options)
         return obj
     judge = _Judge(Work(JUDGING_STEPS_MAX, "judging this object by the schema of its kind"))
     root = {key: obj[key] for key in _ROOT if key in obj}
     rest = judge.value(schema, {key: value for key, value in obj.items() if key not in _ROOT}, "")
-    if judge.unknown and options.unknown_fields == "Strict":
-        listed = ", ".join(f'unknown field "{path}"' for path in judge.unknown)
+    _report(judge.unknown, resource, options)
+    if judge.causes:
+        raise invalid(resource.kind, resource.group, str(obj["metadata"].get("name", "")), judge.causes)
+    found: Obj = root | rest
+    return found
+
+
+def _report(unknown: Collection[str], resource: Resource, options: RequestOptions) -> None:
+    """Name unknown fields as the request wants it. Raises: Refusal 400."""
+    if unknown and options.unknown_fields == "Strict":
+        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
         kind = f'{resource.kind} in version "{resource.version}"'
         raise Refusal(
             400, "BadRequest", f"{kind} cannot be handled as a {resource.kind}: strict decoding error: {listed}"
         )
     if options.unknown_fields != "Ignore":
-        options.warnings.extend(f'unknown field "{path}"' for path in judge.unknown)
-    if judge.causes:
-        raise invalid(resource.kind, resource.group, str(obj["metadata"].get("name", "")), judge.causes)
-    found: Obj = root | rest
-    return found
+        options.warnings.extend(f'unknown field "{path}"' for path in unknown)
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.workloads.composite import CompositePodGroup, tree_key
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.outside_sessions import notices_outside, unreadable_groups
+from pumice.reasons.outside_sessions import notices_outside, notices_passed_over, unreadable_groups
 from pumice.runtime.bind_checks import BindChecks, refusal_of_state
 from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
 from pumice.volcano.status import rejections
@@ -234,6 +234,7 @@ class KubeCluster:
         entry = self._checks.entry(decision)
         self.in_flight.add(entry)
         self._reached("Assumed", decision)
+        self.recorder.tell_ignored_group(self.cache.pods.get(decision.pod))
         (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(entry.key, entry)
         return None
 
@@ -279,13 +280,14 @@ class KubeCluster:
             notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
         if self.in_flight.of(notice.pod) is not None or not self._conditions.begin(notice):
             return
+        self.recorder.tell_ignored_group(self.cache.pods.get(notice.pod))
         work_queue = self.evictions.nominations if self._conditions.nominates(notice) else self._notice_work_queue
         if not work_queue.put(notice.pod, notice):
             self._sent.gone(notice.pod)
 
     def tell(self, outcome: Outcome) -> None:
         """Write to pods and PodGroups what a cycle found: why they wait."""
-        for notice in chain(outcome.notices(), notices_outside(outcome)):
+        for notice in chain(outcome.notices(), notices_outside(outcome), notices_passed_over(outcome)):
             self.notice(notice)
         for update in chain(self._hints.updates(outcome), unreadable_groups(outcome)):
             self.write_group(update)

@@ -23,10 +23,11 @@ from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import Bind, Decision
 from pumice.model.instants import stamp
-from pumice.model.pod import Pod
+from pumice.model.pod import NATIVE_GROUP_MARK, Pod
 from pumice.model.workloads.composite import COMPOSITE_PREFIX
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.writes import Ref
+from pumice.runtime.problems.validation import ignored_group
 
 MESSAGE_MAX = 1024  # limit of the API server
 _NAME_MAX = 236  # leaves room for what makes it unique
@@ -103,6 +104,12 @@ class EventRecorder:
         while pods are being bound."""
         if not self.work_queue.put(bind.uid, bind):
             self._client.counts.events_lost += 1
+
+    def tell_ignored_group(self, pod: Pod | None) -> None:
+        """Emit an event on a pod whose annotation names another PodGroup than the field that counts."""
+        other = pod.annotations.get(NATIVE_GROUP_MARK) if pod is not None else ""
+        if pod is not None and other:
+            self.record(about_pod(pod), "Warning", "IgnoredGroup", ignored_group(other))
 
     async def _write(self, item: _Event | Bind) -> None:
         await self._room()

@@ -113,10 +113,7 @@ class _Cluster:
         both = _grouped((pod.annotations.get(NATIVE_GROUP_MARK, ""), pod.key) for pod in self.pods)
         for name, pods in both.items():
             if name:
-                what = (
-                    f"spec.schedulingGroup and an annotation name different groups; the annotation ({name}) is ignored"
-                )
-                yield Problem(_named("Pod", pods), what, Severity.WARNING)
+                yield Problem(_named("Pod", pods), ignored_group(name), Severity.WARNING)
         bare = [pod.key for pod in self.pods if is_bare(pod, self.scheduler_names)]
         if bare:
             yield Problem(_named("Pod", bare), "has no PodGroup and is not scheduled", Severity.WARNING)
@@ -240,6 +237,11 @@ class _Cluster:
 
 
 # -- small things
+
+
+def ignored_group(name: str) -> str:
+    """Return what is wrong with a pod whose annotation names another group, this one, than its field."""
+    return f"spec.schedulingGroup and an annotation name different groups; the annotation ({name}) is ignored"
 
 
 def _is_waiting_time(text: str) -> bool:

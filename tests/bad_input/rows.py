@@ -1,0 +1,142 @@
+"""Groups that no scheduler can take as they are, and what a user is told about each: one row for each kind of mistake.
+
+The rows are tried from files and on a server that schedules, under both policy languages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Obj = dict[str, Any]
+#: Policy language -> the scheduler's name, and its queue.
+SCHEDULERS = {"volcano": "volcano", "kai": "kai-scheduler"}
+#: Policy language -> the annotation in which a pod names its PodGroup.
+GROUP_ANNOTATIONS = {"volcano": "scheduling.k8s.io/group-name", "kai": "pod-group-name"}
+_NATIVE = "scheduling.k8s.io"
+_FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+
+
+class Row(NamedTuple):
+    """A mistake. ``objects``: what is wrong, and its pods, by policy language. ``told``: what is said about it, in
+    files and on a server; by policy language if each has its own text. ``bound``: pods that start in spite of it.
+    ``only``: the language that has the kind.
+    """
+
+    name: str
+    objects: Callable[[str], list[Obj]]
+    told: str | dict[str, str]
+    bound: int = 0
+    only: str = ""
+
+
+def queue(dialect: str) -> Obj:
+    """Return the queue in which all pods are."""
+    if dialect == "kai":
+        spec = {"resources": {"cpu": _FREE, "memory": _FREE, "gpu": _FREE}}
+        return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "default"}, "spec": spec}
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "default"}}
+
+
+def cluster(dialect: str) -> list[Obj]:
+    """Return a queue and a node with room for all."""
+    status = {"allocatable": {"cpu": "64", "memory": "64Gi", "pods": "110"}}
+    return [queue(dialect), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status}]
+
+
+def native(kind: str, name: str, minimum: int, parent: str = "", version: str = "v1alpha3", **spec: Any) -> Obj:
+    """Return a PodGroup or CompositePodGroup of Kubernetes."""
+    field = "minCount" if kind == "PodGroup" else "minGroupCount"
+    spec = {"schedulingPolicy": {"gang": {field: minimum}}, **spec}
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+    metadata = {"name": name, "annotations": {"scheduling.volcano.sh/queue-name": "default"}}
+    return {"apiVersion": f"{_NATIVE}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def pods(dialect: str, count: int, group: str = "g", **annotations: str) -> list[Obj]:
+    """Return pods of a group of Kubernetes, "" for none."""
+    spec = {
+        "schedulerName": SCHEDULERS[dialect],
+        **({"schedulingGroup": {"podGroupName": group}} if group else {}),
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+    }
+    return [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{i}", "annotations": annotations}, "spec": spec}
+        for i in range(count)
+    ]
+
+
+def _circle(dialect: str) -> list[Obj]:
+    above = [native("CompositePodGroup", "a", 1, "b"), native("CompositePodGroup", "b", 1, "a")]
+    return [*above, native("PodGroup", "g", 2, "a"), *pods(dialect, 2)]
+
+
+def _deep(dialect: str) -> list[Obj]:
+    above = [native("CompositePodGroup", f"c{i}", 1, f"c{i - 1}" if i else "") for i in range(5)]
+    return [*above, native("PodGroup", "g", 2, "c4"), *pods(dialect, 2)]
+
+
+def _sub_groups(dialect: str) -> list[Obj]:
+    subs = [{"name": "a", "parent": "b", "minMember": 1}, {"name": "b", "parent": "a", "minMember": 1}]
+    spec = {"queue": "default", "minMember": 2, "subGroups": subs}
+    group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
+    return [group, *pods(dialect, 2, "", **{GROUP_ANNOTATIONS[dialect]: "g"})]
+
+
+ROWS = (
+    Row(
+        "groups that name each other",
+        _circle,
+        "spec.parentCompositePodGroupName: found a circle of parents (a -> b -> a), wanted a tree",
+    ),
+    Row(
+        "more than four levels",
+        _deep,
+        "spec.parentCompositePodGroupName: found more than 4 levels of groups, wanted at most 4",
+    ),
+    Row(
+        "sub-groups that name each other",
+        _sub_groups,
+        'spec.subGroups[0]: found parents of "a" that go round in a circle, wanted a tree',
+        only="kai",
+    ),
+    Row(
+        "a minimum above the members",
+        lambda dialect: [native("PodGroup", "g", 4), *pods(dialect, 3)],
+        {"volcano": "3 Pending, 4 minAvailable", "kai": "3 of the 4 pods of minMember exist"},
+    ),
+    Row(
+        "an unknown key",
+        lambda dialect: [native("PodGroup", "g", 2, schedulingConstrains={"topology": []}), *pods(dialect, 2)],
+        "schedulingConstrains",
+        bound=2,
+    ),
+    Row(
+        "both forms on one pod",
+        lambda dialect: [native("PodGroup", "g", 2), *pods(dialect, 2, **{GROUP_ANNOTATIONS[dialect]: "other"})],
+        "spec.schedulingGroup and an annotation name different groups; the annotation (other) is ignored",
+        bound=2,
+    ),
+    Row("a group that is not there", lambda dialect: pods(dialect, 2), "g, which spec.schedulingGroup names, does not"),
+    Row(
+        "a version that is not known",
+        lambda dialect: [native("PodGroup", "g", 2, version="v2"), *pods(dialect, 2)],
+        "does not exist in a version of scheduling.k8s.io that is read (v1, v1beta1, v1alpha3, v1alpha2)",
+    ),
+    Row(
+        "a group above that is not there",
+        lambda dialect: [native("PodGroup", "g", 2, "above"), *pods(dialect, 2)],
+        'spec.parentCompositePodGroupName: found "above", wanted the name of an existing CompositePodGroup',
+    ),
+)
+
+
+def told_of(row: Row, dialect: str) -> str:
+    """Return what is said about a mistake under a policy language."""
+    return row.told if isinstance(row.told, str) else row.told[dialect]
+
+
+def rows_of(dialect: str) -> list[Row]:
+    """Return the rows whose objects exist under a policy language."""
+    return [row for row in ROWS if row.only in ("", dialect)]
