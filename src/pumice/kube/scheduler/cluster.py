@@ -122,6 +122,7 @@ class KubeCluster:
         self._stopping = False
         self._taking = ""  # the job whose binds are being accepted
         self._rejected: set[str] = set()  # jobs whose first bind in this cycle was refused
+        self._evicting: dict[str, None] = {}  # jobs with evictions in this cycle, of which no status says so yet
 
     def _binder_for(
         self, client: Client, writing: Writing, hooks: Sequence[PreBind], timers: Timers
@@ -254,6 +255,7 @@ class KubeCluster:
         if why is not None:
             return Refusal(why)
         self.in_flight.add(entry)
+        self._evicting[decision.job] = None
         self.evictions.hold(entry)
         return None
 
@@ -261,7 +263,10 @@ class KubeCluster:
         """Write the difference, unless that is under way. An update that finds the queue full comes again with the next
         cycle."""
         update = without_hint(update)
-        if eviction := eviction_of_group(self.cache, self.in_flight, update.job):
+        eviction = eviction_of_group(self.cache, self.in_flight, update.job)
+        # The pods may be gone before it is written, and this update takes the place of the one that says so.
+        if eviction := eviction or self._statuses.eviction_under_way(update.job):
+            self._evicting.pop(update.job, None)
             update = replace(update, eviction=eviction)
         if self._statuses.begin_group(update) and not self._group_work_queue.put(update.job, update):
             self._statuses.groups.gone(update.job)
@@ -291,6 +296,10 @@ class KubeCluster:
             self.notice(notice)
         for update in chain(self._hints.updates(outcome), unreadable_groups(outcome)):
             self.write_group(update)
+        for job in list(self._evicting):
+            if (group := self.cache.groups.get(job)) is not None and group.native is not None:
+                self.write_group(PodGroupUpdate(job, group.status))
+        self._evicting.clear()
         for event in rejections.events(outcome):
             group = self.cache.groups.get(event.job)
             if group is not None:

@@ -81,6 +81,11 @@ class PendingWrites:
         self._by_key.pop(key, None)
         return version == last[1]
 
+    def said(self, key: str) -> object:
+        """Return the last write to an object that has no echo yet, or None."""
+        last = self._by_key.get(key)
+        return None if last is None else last[0]
+
     def is_newest(self, key: str, said: object) -> bool:
         """Return True if this is the last write that was begun, and it is not done yet."""
         last = self._by_key.get(key)

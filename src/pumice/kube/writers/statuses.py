@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -120,6 +120,11 @@ class Statuses:
         wanted = wanted or any(self._changes_in_tree(group, update))
         return wanted and self.groups.begin(update.job, _said(update))
 
+    def eviction_under_way(self, job: str) -> str:
+        """Return why all pods of a PodGroup are evicted, if that is being written, else ""."""
+        said = self.groups.said(job)
+        return said.eviction if isinstance(said, _Said) else ""
+
     def group_gone(self, job: str) -> None:
         """Note that a PodGroup no longer exists."""
         self.groups.gone(job)
@@ -225,5 +230,14 @@ class Statuses:
         return version
 
 
-def _said(update: PodGroupUpdate) -> object:
-    return group_words(update.status), update.times, update.error, update.eviction
+class _Said(NamedTuple):
+    """What an update says, without what differs between sessions."""
+
+    status: PodGroupStatus
+    times: GangTimes | None
+    error: str
+    eviction: str
+
+
+def _said(update: PodGroupUpdate) -> _Said:
+    return _Said(group_words(update.status), update.times, update.error, update.eviction)
