@@ -27,7 +27,7 @@ from pumice.kube.binding.gpu_reservations import GpuReservations
 from pumice.kube.binding.resync import Resync
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
-from pumice.kube.writers.evicting import Evictor, eviction_of_group
+from pumice.kube.writers.evicting import Evictor
 from pumice.kube.writers.evictions import Evictions
 from pumice.kube.writers.hint_conditions import HintConditions, without_hint
 from pumice.kube.writers.pending_writes import PendingWrites
@@ -263,9 +263,7 @@ class KubeCluster:
         """Write the difference, unless that is under way. An update that finds the queue full comes again with the next
         cycle."""
         update = without_hint(update)
-        eviction = eviction_of_group(self.cache, self.in_flight, update.job)
-        # The pods may be gone before it is written, and this update takes the place of the one that says so.
-        if eviction := eviction or self._statuses.eviction_under_way(update.job):
+        if eviction := self._statuses.eviction_of(update.job, self.in_flight):
             self._evicting.pop(update.job, None)
             update = replace(update, eviction=eviction)
         if self._statuses.begin_group(update) and not self._group_work_queue.put(update.job, update):

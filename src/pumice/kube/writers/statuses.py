@@ -20,6 +20,7 @@ from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import Kind, kind_of_composite, kind_of_group, kind_of_queue
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
+from pumice.kube.writers.evicting import eviction_of_group
 from pumice.kube.writers.kai_statuses import kai_queue_status, time_annotations
 from pumice.kube.writers.native_statuses import (
     composite_conditions,
@@ -37,6 +38,7 @@ from pumice.model.workloads.composite import COMPOSITE_PREFIX, CompositePodGroup
 from pumice.model.workloads.gang import GangTimes
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.runtime.controllers.writes import merge_patch
+from pumice.runtime.in_flight import InFlightDecisions
 
 
 def group_words(status: PodGroupStatus) -> PodGroupStatus:
@@ -120,10 +122,12 @@ class Statuses:
         wanted = wanted or any(self._changes_in_tree(group, update))
         return wanted and self.groups.begin(update.job, _said(update))
 
-    def eviction_under_way(self, job: str) -> str:
-        """Return why all pods of a PodGroup are evicted, if that is being written, else ""."""
+    def eviction_of(self, job: str, in_flight: InFlightDecisions) -> str:
+        """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays."""
         said = self.groups.said(job)
-        return said.eviction if isinstance(said, _Said) else ""
+        # The pods may be gone before it is written, and the next status takes the place of the one that says so.
+        under_way = said.eviction if isinstance(said, _Said) else ""
+        return eviction_of_group(self._cache, in_flight, job) or under_way
 
     def group_gone(self, job: str) -> None:
         """Note that a PodGroup no longer exists."""
