@@ -13,9 +13,10 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.errors import PluginFault
-from pumice.kai.engine.members import Active, Member, is_tree, members
+from pumice.kai.engine.members import members
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part, active_of, gated_tasks
 from pumice.kai.engine.points import pod_set_order
+from pumice.placing.gang_tree import Active, Member, is_tree
 
 _Tasks = dict[int, list[int]]
 #: The tasks of a pod set that may be placed, given its row.
@@ -111,7 +112,7 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NONE, without: 
     def left(sub: int) -> list[int]:
         return [] if sub in without else available(sub)
 
-    if jobs.has_policy[job] and is_tree(jobs.groups[job]):
+    if is_tree(ssn.tables, job):
         found = _grow_tree(ssn, members(ssn, job), active, left)
     else:
         found = _grow(ssn, members(ssn, job), active, available)

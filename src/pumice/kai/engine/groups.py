@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.tables import Tables
-from pumice.kai.engine.members import Member, members_of
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part
 from pumice.model.workloads.gang import TopologyConstraint
+from pumice.placing.gang_tree import Member, members_of
 
 
 class Group(Struct, frozen=True):

@@ -21,6 +21,7 @@ from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.blockers import DESERVED, HYPERNODES, JOB, Missing, QueueLimit, Refused
 from pumice.model.blockers import Domain as NoDomain
 from pumice.placing.batch import placing_of
+from pumice.placing.gang_tree import is_tree
 from pumice.placing.nominations import kept_nominations
 from pumice.placing.small_gangs import SmallGangs
 from pumice.volcano import points
@@ -31,7 +32,7 @@ from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
 from pumice.volcano.gangs.search import place_small_gang
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks, try_nomination
-from pumice.volcano.gangs.tree_placement import TreePlacer, is_tree
+from pumice.volcano.gangs.tree_placement import TreePlacer
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
 from pumice.volcano.topology.label_domains import label_domains
 from pumice.volcano.topology.rules import has_hard, in_label_domain

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from msgspec import Struct
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
-from pumice.columns.tables import Tables
 from pumice.columns.views import SubJob
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.model.workloads.gang import Gang, SubGroup
+from pumice.placing.gang_tree import Member, members_of
 from pumice.placing.small_gangs import SmallGangs
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
@@ -26,32 +24,7 @@ from pumice.volcano.gangs.search import put_found
 from pumice.volcano.gangs.sub_job import Domain, Progress, allocate_tasks
 from pumice.volcano.topology.label_domains import domains_with_room
 
-
-def is_tree(tables: Tables, job: int) -> bool:
-    """Return True if a job is the tree of a CompositePodGroup."""
-    # The column first: it spares other jobs the look at the object.
-    if not tables.jobs.has_policy[job]:
-        return False
-    native = tables.jobs.groups[job].native
-    return native is not None and native.is_tree
-
-
-class _Member(Struct, frozen=True):
-    """A group of the tree. ``sub``: row of the sub-job of a PodGroup, -1 for one without pods and for others.
-    ``least``: how many of ``inside`` it needs. ``label``: all its pods are in one domain of it, "" for none."""
-
-    sub: int = -1
-    least: int = 0
-    inside: tuple[_Member, ...] = ()
-    label: str = ""
-
-    @property
-    def subs(self) -> list[int]:
-        """The sub-jobs in it."""
-        return [*([self.sub] if self.sub >= 0 else []), *(sub for each in self.inside for sub in each.subs)]
-
-
-_Step = Callable[[_Member, Bool | None], bool]
+_Step = Callable[[Member, Bool | None], bool]
 
 
 class TreePlacer:
@@ -62,12 +35,7 @@ class TreePlacer:
     ) -> None:
         self._ssn, self._stmt, self._attempt, self._budget = ssn, stmt, attempt, budget
         self._queues: dict[int, SubJobQueue] = pending.sub_queues
-        gang, key, tables = ssn.tables.jobs.groups[job].gang, ssn.tables.jobs.uids[job], ssn.tables
-        assert gang is not None
-        # The UID of a sub-job is that of its job, a separator, and the name of the group.
-        rows = {tables.subs.uids[sub][len(key) + 1 :]: sub for sub in tables.jobs.subs[job]}
-        top = SubGroup("", topology=gang.topology, min_sub_group=gang.min_sub_group)
-        self._root = _member(gang, top, rows)
+        self._root = members_of(ssn.tables, job)
 
     def advance(self) -> bool:
         """Place what the tree lacks of its minimum; if it has that, one more group or pod. Return True if something was
@@ -80,7 +48,7 @@ class TreePlacer:
         room. Return True if they were placed."""
         inside = self._root.inside
         # How groups of an inner set are chosen would multiply the choices.
-        if self._root.label or any(each.inside or each.label for each in inside):
+        if _label(self._root) or any(each.is_set or _label(each) for each in inside):
             return False
         groups = []
         for each in inside:
@@ -93,16 +61,16 @@ class TreePlacer:
         self._attempt.unlike_others = self._attempt.unlike_others or not found.is_refuted
         return put_found(self._ssn, self._stmt, found, self._attempt)
 
-    def _advance(self, member: _Member, nodes: Bool | None) -> bool:
+    def _advance(self, member: Member, nodes: Bool | None) -> bool:
         if not self._is_met(member):
             return self._complete(member, nodes)
-        if not member.inside:
+        if not member.is_set:
             return self._place_tasks(member.sub, nodes)
         return any(self._in_domain(each, nodes, self._advance) for each in sorted(member.inside, key=self._is_met))
 
-    def _complete(self, member: _Member, nodes: Bool | None) -> bool:
+    def _complete(self, member: Member, nodes: Bool | None) -> bool:
         """Place what a member lacks of its minimum. Return False, with nothing placed, if that is not possible."""
-        if not member.inside:
+        if not member.is_set:
             return member.sub >= 0 and self._place_tasks(member.sub, nodes) and self._is_met(member)
         undo = self._mark()
         met = sum(map(self._is_met, member.inside))
@@ -115,13 +83,14 @@ class TreePlacer:
             return False
         return True
 
-    def _in_domain(self, member: _Member, nodes: Bool | None, step: _Step) -> bool:
+    def _in_domain(self, member: Member, nodes: Bool | None, step: _Step) -> bool:
         """Do a step on a member on these nodes, None: all, or in the first domain of its label where it succeeds."""
-        if not member.label:
+        label = _label(member)
+        if not label:
             return step(member, nodes)
         tasks = [row for sub in member.subs for row in self._ssn.tables.subs.tasks[sub].tolist()]
         rows = [row for sub in member.subs if sub in self._queues for row in self._left(sub)]
-        for within in domains_with_room(self._ssn, member.label, tasks, rows, 1, nodes) if rows else ():
+        for within in domains_with_room(self._ssn, label, tasks, rows, 1, nodes) if rows else ():
             undo = self._mark()
             if step(member, within):
                 return True
@@ -145,9 +114,9 @@ class TreePlacer:
             queue.position = position
         return len(self._stmt.operations) > before
 
-    def _is_met(self, member: _Member) -> bool:
+    def _is_met(self, member: Member) -> bool:
         """Return True if a member has its minimum, with tasks that were promised a place."""
-        if member.inside:
+        if member.is_set:
             return sum(map(self._is_met, member.inside)) >= member.least
         return member.sub >= 0 and SubJob(self._ssn.tables, member.sub).is_pipelined
 
@@ -163,10 +132,6 @@ class TreePlacer:
         return undo
 
 
-def _member(gang: Gang, group: SubGroup, rows: dict[str, int]) -> _Member:
-    inside = gang.children().get(group.name, ())
-    label = group.topology.required if group.topology is not None else ""
-    if not inside:
-        return _Member(rows.get(group.name, -1), label=label)
-    least = len(inside) if group.min_sub_group is None else group.min_sub_group
-    return _Member(-1, least, tuple(_member(gang, each, rows) for each in inside), label)
+def _label(member: Member) -> str:
+    """Return the node label of which all pods of a member must be in one domain, "" for none."""
+    return member.topology.required if member.topology is not None else ""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.chunks import chunk_of
-from pumice.kai.engine.members import is_tree
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.placement.place_part import placer
+from pumice.placing.gang_tree import is_tree
 
 
 def place_other_groups(ssn: Session, stmt: Statement, part: Part) -> bool:
     """Place a part of the tree without the groups that found no room, after the part itself was tried. Return False,
     with nothing changed, if no other groups make up the minimum. Every try passes over one more group at least."""
     placing, passed_over = placer(ssn), set[int]()
-    if not is_tree(ssn.tables.jobs.groups[part.job]):
+    if not is_tree(ssn.tables, part.job):
         return False
     why = placing.why
     while placing.failed and not passed_over.issuperset(placing.failed):

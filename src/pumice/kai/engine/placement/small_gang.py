@@ -8,9 +8,10 @@ from pumice.columns.counting import PENDING
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.chunks import tasks_in_order
-from pumice.kai.engine.members import is_tree, members
+from pumice.kai.engine.members import members
 from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.placement.place_part import placer
+from pumice.placing.gang_tree import is_tree
 from pumice.placing.small_gangs import Searched, SmallGangs
 
 
@@ -34,7 +35,7 @@ def place_small_tree(ssn: Session, small: SmallGangs, stmt: Statement, job: int)
     tables, placing = ssn.tables, placer(ssn)
     root = members(ssn, job)
     # Flat trees alone: how groups of an inner set are chosen would multiply the choices.
-    if not is_tree(tables.jobs.groups[job]) or placing.is_grouped(job) or ssn.ledger.devices is not None:
+    if not is_tree(tables, job) or placing.is_grouped(job) or ssn.ledger.devices is not None:
         return False
 
     def active(sub: int) -> int:

@@ -13,11 +13,12 @@ from msgspec import Struct
 from pumice.columns.dtypes import F64, I32
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.chunks import active_tasks
-from pumice.kai.engine.members import Member, members
+from pumice.kai.engine.members import members
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.victims.gpus import free_gpus, gpus_of_each
 from pumice.kai.label_trees import node_label
 from pumice.placing.derived import derived
+from pumice.placing.gang_tree import Member
 
 
 class _Level(Struct, frozen=True):
