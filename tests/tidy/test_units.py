@@ -10,7 +10,7 @@ ELSEWHERE = {
     "framework/cycle/ports.py": "tests/unit/runtime/serving/test_extenders.py",
     "volcano/actions/allocate.py": "tests/conformance",
     "volcano/actions/gangreclaim.py": "tests/unit/volcano/actions/test_gangpreempt.py",
-    "volcano/eviction/context.py": "tests/unit/volcano/eviction/test_gang_victims.py",
+    "volcano/eviction/context.py": "tests/unit/volcano/eviction/gangs/test_victim_sets.py",
     "volcano/queues/reserved_room.py": "tests/unit/volcano/queues/test_gates.py",
     "volcano/topology/numa.py": "tests/unit/volcano/plugins/test_numa_aware.py",
     "volcano/plugins/predicates.py": "tests/unit/volcano/plugins/test_predicates_pods.py",

@@ -6,7 +6,7 @@ from pumice.cli.run_flags import labels_of
 from pumice.kube.informers.scheduler_objects import has_one_of
 from pumice.model.node import Node
 from pumice.model.pod import without_queue_gate
-from pumice.volcano.eviction.gang_eviction import limits_of
+from pumice.volcano.eviction.gangs.evict import limits_of
 from tests.conformance.tables.objects import decoded
 from tests.conformance.tables.table import Row, disagreement, table
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pumice.framework.cycle.budget import SEARCH_STEPS_MAX
 from pumice.framework.cycle.session import Session
 from pumice.volcano.eviction.context import EvictionKind
-from pumice.volcano.eviction.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs, limits_of
+from pumice.volcano.eviction.gangs.evict import DOMAINS_DEFAULT, evict_for_gangs, limits_of
 
 REASON = "gangreclaim"
 

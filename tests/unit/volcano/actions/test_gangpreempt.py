@@ -1,6 +1,6 @@
 """gangpreempt and gangreclaim: what their arguments mean, which tasks they ask about, and which word users see.
 
-The search that they share: ``test_gang_search``; both over whole clusters: ``test_gang_eviction``.
+The search that they share: ``eviction/gangs/test_search``; both over whole clusters: ``eviction/gangs/test_evict``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from pumice.model.decisions import Evict
 from pumice.model.events import Object
 from pumice.testing.build import Ran, cluster, node, queue, run
-from pumice.volcano.eviction.gang_eviction import DOMAINS_DEFAULT, limits_of
+from pumice.volcano.eviction.gangs.evict import DOMAINS_DEFAULT, limits_of
 from tests.unit.volcano.evicting import LEVELS, gang
 
 TIERS = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}]\n"

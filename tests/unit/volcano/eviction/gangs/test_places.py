@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, hypernode, node, session
-from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
+from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
 from tests.unit.volcano.topology.test_label_domains import in_rack, racked
 

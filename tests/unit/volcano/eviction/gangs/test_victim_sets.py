@@ -18,7 +18,7 @@ from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
-from pumice.volcano.eviction.gang_victims import VictimSetKind, _compare_queues, may_be_evicted, victim_sets_of
+from pumice.volcano.eviction.gangs.victim_sets import VictimSetKind, _compare_queues, may_be_evicted, victim_sets_of
 
 CONF = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: conformance}]\n- plugins: [{name: predicates}]\n"
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)

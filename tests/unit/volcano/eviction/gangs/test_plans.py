@@ -7,7 +7,7 @@ import pytest
 from pumice.columns.placement import Placement
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.testing.build import cluster, node, pod, podgroup, queue, session
-from pumice.volcano.eviction.gang_plans import VictimPrefixes, WaitingTasks, joined, last_of_each, waiting_tasks_of
+from pumice.volcano.eviction.gangs.plans import VictimPrefixes, WaitingTasks, joined, last_of_each, waiting_tasks_of
 
 
 def pipeline(*placed: tuple[int, int], evicted: bool = True) -> Operation:

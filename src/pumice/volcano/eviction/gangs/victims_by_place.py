@@ -15,9 +15,9 @@ from pumice.model.blockers import TooFewVictims
 from pumice.placing.batch import placing_of
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
-from pumice.volcano.eviction.gang_places import GangPlace
-from pumice.volcano.eviction.gang_plans import VictimPrefixes
-from pumice.volcano.eviction.gang_victims import victim_sets_of
+from pumice.volcano.eviction.gangs.places import GangPlace
+from pumice.volcano.eviction.gangs.plans import VictimPrefixes
+from pumice.volcano.eviction.gangs.victim_sets import victim_sets_of
 
 
 class VictimsByPlace:

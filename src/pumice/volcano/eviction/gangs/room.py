@@ -6,7 +6,7 @@ import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, AnyArray
 from pumice.placing.feasibility import Feasibility
-from pumice.volcano.eviction.gang_plans import WaitingTasks
+from pumice.volcano.eviction.gangs.plans import WaitingTasks
 
 
 class GangRoom:

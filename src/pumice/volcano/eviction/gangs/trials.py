@@ -16,9 +16,9 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
-from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gang_plans import GangPlan, WaitingTasks, joined
-from pumice.volcano.eviction.gang_room import GangRoom
+from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
+from pumice.volcano.eviction.gangs.plans import GangPlan, WaitingTasks, joined
+from pumice.volcano.eviction.gangs.room import GangRoom
 from pumice.volcano.eviction.node_search import NodeSearch
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
 

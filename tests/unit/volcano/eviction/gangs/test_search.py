@@ -13,7 +13,7 @@ from pumice.model.events import Object
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, queue, session
 from pumice.volcano.eviction.context import EvictionKind
-from pumice.volcano.eviction.gang_search import GangSearch, Limits
+from pumice.volcano.eviction.gangs.search import GangSearch, Limits
 from tests.unit.volcano.evicting import LEVELS, gang
 
 PLUGINS = "{name: priority}, {name: gang}, {name: predicates}, {name: proportion}, {name: network-topology-aware}"

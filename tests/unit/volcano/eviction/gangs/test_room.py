@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.placing.feasibility import Feasibility
-from pumice.volcano.eviction.gang_plans import WaitingTasks
-from pumice.volcano.eviction.gang_room import GangRoom
+from pumice.volcano.eviction.gangs.plans import WaitingTasks
+from pumice.volcano.eviction.gangs.room import GangRoom
 
 FUTURE = np.array([[4.0, 9.0], [1.0, 9.0], [8.0, 1.0], [0.0, 0.0]])
 MENDABLE = np.array([True, True, True, False])

@@ -11,9 +11,9 @@ from pumice.framework.cycle.session import Session
 from pumice.model.events import Object
 from pumice.testing.build import cluster, hypernode, node, queue, session
 from pumice.volcano.eviction.context import EvictionKind
-from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gang_victims import amount_of
-from pumice.volcano.eviction.victims_by_place import VictimsByPlace
+from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
+from pumice.volcano.eviction.gangs.victim_sets import amount_of
+from pumice.volcano.eviction.gangs.victims_by_place import VictimsByPlace
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
 
 RACKS = [hypernode("left", 1, "ab"), hypernode("right", 1, "cd"), hypernode("all", 2, hypernodes=["left", "right"])]

@@ -8,9 +8,9 @@ import pytest
 
 from pumice.framework.cycle.session import Session
 from pumice.testing.build import cluster, hypernode, node, session
-from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gang_plans import waiting_tasks_of
-from pumice.volcano.eviction.gang_trials import STEPS_AN_EVICTION, GangTrials
+from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
+from pumice.volcano.eviction.gangs.plans import waiting_tasks_of
+from pumice.volcano.eviction.gangs.trials import STEPS_AN_EVICTION, GangTrials
 from pumice.volcano.eviction.node_search import NodeSearch
 from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
 

@@ -20,13 +20,13 @@ from pumice.framework.cycle.trace import Operation
 from pumice.model.blockers import RECLAIM, Blocker, NeverPreempts, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
-from pumice.volcano.eviction.gang_places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gang_plans import GangPlan, VictimPrefixes, WaitingTasks, last_of_each, waiting_tasks_of
-from pumice.volcano.eviction.gang_room import GangRoom
-from pumice.volcano.eviction.gang_trials import GangTrials
-from pumice.volcano.eviction.gang_victims import amount_of
+from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
+from pumice.volcano.eviction.gangs.plans import GangPlan, VictimPrefixes, WaitingTasks, last_of_each, waiting_tasks_of
+from pumice.volcano.eviction.gangs.room import GangRoom
+from pumice.volcano.eviction.gangs.trials import GangTrials
+from pumice.volcano.eviction.gangs.victim_sets import amount_of
+from pumice.volcano.eviction.gangs.victims_by_place import VictimsByPlace
 from pumice.volcano.eviction.node_search import CLASS_STEPS, JOB_STEPS, NodeSearch
-from pumice.volcano.eviction.victims_by_place import VictimsByPlace
 from pumice.volcano.gangs.readiness import job_ready
 
 

@@ -13,7 +13,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
-from pumice.volcano.eviction.gang_search import GangSearch, Limits
+from pumice.volcano.eviction.gangs.search import GangSearch, Limits
 from pumice.volcano.eviction.node_search import least_steps
 from pumice.volcano.failures.evictions import equal_failures, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
