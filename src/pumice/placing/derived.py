@@ -46,6 +46,7 @@ class Derived:
 
     def of_class(self, question: Hashable, cls: int, build: Callable[[], V], *rests_on: Hashable, size: int = 0) -> V:
         """Return what follows from node objects, the spec of a class, ``question`` and ``rests_on``."""
+        # With the identity: a row that no task uses any more is given to another class.
         key = "class", question, cls, self._classes.identity(cls)
         return self._memo.get(key, (self.facts.version, *rests_on), build, size)
 
@@ -61,6 +62,7 @@ def nodes_by_name(ssn: Session) -> AnyArray | None:
     def build() -> tuple[AnyArray | None]:
         names = ssn.tables.nodes.facts.names
         order = sorted(range(len(names)), key=names.__getitem__)
+        # In a tuple, because the memo takes None for an answer that is not there.
         return (None if order == list(range(len(names))) else np.array(order),)
 
     return derived(ssn).get("nodes by name", build)[0]

@@ -64,6 +64,7 @@ def members_of(tables: Tables, job: int) -> Member:
         # The UID of a pod set is that of its job, a separator, and the name of the sub-group.
         row_of = {tables.subs.uids[sub][len(key) + 1 :]: sub for sub in tables.jobs.subs[job]}
         return _set(_inside(gang, "", row_of), gang.min_sub_group, gang.topology)
+    # Pod sets have the minimums that the job gave them, so the set above them needs all.
     found = [Member(int(tables.subs.min_available[sub]), sub) for sub in tables.jobs.subs[job]]
     return _set(tuple(found), None, gang.topology if gang is not None else None)
 
@@ -76,6 +77,7 @@ def _inside(gang: Gang, parent: str, row_of: dict[str, int]) -> tuple[Member, ..
         if each.name in children:
             inside = tuple(map(member, children[each.name]))
             return _set(inside, each.min_sub_group, each.topology)
+        # Pods of a sub-group may not exist yet; until then nothing of it is active, and its minimum is not reached.
         return Member(each.min_member, row_of.get(each.name, -1), topology=each.topology)
 
     return tuple(map(member, children.get(parent, ())))
