@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 Amounts = Sequence[float]  # (R,)
 Key = tuple[bool, bool, float, bool, float, float]
+
+
+class QueueKey(NamedTuple):
+    """The place of a queue among its siblings. The smaller ``key`` goes first, then the ``share`` that is at most the
+    other in all resources (``compare_requests``)."""
+
+    key: Key
+    share: Amounts
+
 
 _INF = float("inf")
 #: The factor in place of a division by a share of 0. Source: KAI.

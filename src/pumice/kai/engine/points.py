@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from math import isnan
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.queue_order import QueueKey, compare_requests
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.plugin import combine
-from pumice.framework.plugin.errors import WrongAnswer
-from pumice.framework.plugin.point import Point
+from pumice.framework.plugin.errors import HookFunction, WrongAnswer
+from pumice.framework.plugin.point import MultiFormQuestion, Point, TwoForms, as_it_is
 
 if TYPE_CHECKING:  # at run time, most importers of these points need no engine
     from pumice.kai.engine.groups import Group, Subset
@@ -35,6 +37,31 @@ class QueueRequest(NamedTuple):
     queue: int
     request: F64 | None = None
     victims: F64 | None = None
+
+
+def _key_of(hook: HookFunction, request: QueueRequest) -> QueueKey:
+    """Return the key of a queue. Raises: WrongAnswer."""
+    answer = hook(request)
+    # The sum is a cheap test: it is NaN if a part is. A NaN is neither before nor after any other key.
+    if not isinstance(answer, QueueKey) or isnan(sum(answer.key)) or isnan(sum(answer.share)):
+        raise WrongAnswer(hook, answer, "a QueueKey of numbers")
+    return answer
+
+
+def _only_key(tiers: combine.Tiers, request: QueueRequest) -> QueueKey:
+    """Return the key by the only hook."""
+    (hook,) = chain.from_iterable(tiers)
+    return _key_of(hook, request)
+
+
+def _pair_of_keys(hook: HookFunction) -> HookFunction:
+    """Return a comparison of two queues for a hook that gives the key of one."""
+
+    def compare(left: QueueRequest, right: QueueRequest) -> int:
+        one, other = _key_of(hook, left), _key_of(hook, right)
+        return compare_requests(one.key, other.key, one.share, other.share)
+
+    return compare
 
 
 def _reason(tiers: combine.Tiers, *args: object) -> str | None:
@@ -106,12 +133,19 @@ def _finer(tiers: combine.Tiers, group: Group, within: Subset) -> list[Subset]:
     return found
 
 
-queue_request_order: Point[[QueueRequest, QueueRequest], int, int] = Point(
+queue_request_order: TwoForms[[QueueRequest], QueueKey, [QueueRequest, QueueRequest], int, int] = TwoForms(
     "queue_request_order",
-    "Which of two sibling queues is first, given the next job of each? Below 0: the left. Ties: older, then name.",
+    "Which of two sibling queues is first, given the next job of each? A QueueKey; or compare two, below 0: the left."
+    " Ties: older, then name.",
     "whenever a job is chosen; reversed for victims",
     combine.first_nonzero,
-    {("QueueRequest", "QueueRequest"): "compare"},
+    {("QueueRequest",): "key", ("QueueRequest", "QueueRequest"): "compare"},
+)
+queue_requests_compared: MultiFormQuestion[[QueueRequest, QueueRequest], int] = MultiFormQuestion(
+    (queue_request_order,), {"key": _pair_of_keys, "compare": as_it_is}, combine.first_nonzero
+)
+queue_request_keyed: MultiFormQuestion[[QueueRequest], QueueKey] = MultiFormQuestion(
+    (queue_request_order,), {"key": as_it_is}, _only_key
 )
 may_take: Point[[Queue, F64, bool], str, str | None] = Point(
     "may_take",

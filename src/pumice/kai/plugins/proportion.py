@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from pumice.algorithms.queue_order import Key, compare_requests, request_key
+from pumice.algorithms.queue_order import QueueKey, request_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, has_candidates, is_reclaimable, may_reclaim
 from pumice.api import F64, HELD, QUEUES, ROWS, Bool, Job, JobRows, Queue, Session, TaskRun, plugin
@@ -104,27 +104,23 @@ class Proportion:
 
     # -- order of queues -----------------------------------------------------------------------------------------------
 
-    @points.queue_request_order
-    def queue_request_order(self, left: QueueRequest, right: QueueRequest) -> int:
-        """Compare two queues by the best job of each. Source: KAI proportion plugin, queue_order."""
-        return compare_requests(self._key(left), self._key(right), self._fit[left.queue], self._fit[right.queue])
-
-    def _key(self, request: QueueRequest) -> Key:
-        """Return the key of a queue."""
+    @points.queue_request_order(reads=(ROWS,))
+    def queue_request_order(self, request: QueueRequest) -> QueueKey:
+        """Return the place of a queue by its next job. Source: KAI proportion plugin, queue_order."""
         stamps, amount, victims = self.ssn.tables.queues.stamps, request.request, request.victims
         assert stamps is not None
         amounts = amount if amount is None else amount.tobytes(), victims if victims is None else victims.tobytes()
         question, rests_on = ("proportion.key", request.queue), (int(stamps[request.queue]), *amounts, *self._rests_on)
         return self.ssn.memo.get(question, rests_on, lambda: self._compute_key(request))
 
-    def _compute_key(self, request: QueueRequest) -> Key:
+    def _compute_key(self, request: QueueRequest) -> QueueKey:
         """Compute the key of a queue."""
         queue = request.queue
         held = self.allocated.array[queue].tolist()
         more = shared_by_one(self.ssn.tables, request.request) if request.request is not None else _ZERO
         less = shared_by_one(self.ssn.tables, request.victims) if request.victims is not None else _ZERO
         fair, fit, quota = self._fair[queue], self._fit[queue], self._quota[queue]
-        return request_key(held, more, less, fair, quota, fit, self._most, self._priority[queue])
+        return QueueKey(request_key(held, more, less, fair, quota, fit, self._most, self._priority[queue]), tuple(fit))
 
     # -- limits --------------------------------------------------------------------------------------------------------
 

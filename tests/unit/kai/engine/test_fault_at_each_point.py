@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from pumice.algorithms.queue_order import QueueKey
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy, read_policy
@@ -94,6 +95,8 @@ def _right(form: Form, *args: Any) -> Any:
             return True
         case "reclaim_victims" | "preempt_victims" | "consolidate_victims":
             return np.ones(len(args[1]), dtype=bool)
+        case "queue_request_order" if form.takes == ("QueueRequest",):
+            return QueueKey((False, False, 0.0, False, 0.0, 0.0), (0.0,))
         case "pod_set_order" | "queue_request_order":
             return 0
         case "node_subsets":
