@@ -74,7 +74,7 @@ def test_schedule_names_what_is_bound(tmp_path: Path) -> None:
 def test_check_conf() -> None:
     result = run("check-conf", ROOT / "examples/demo/volcano-scheduler.conf")
     assert result.code == 0
-    assert "volcano-scheduler.conf: OK" in result.out and "overcommit_factor = 1.2" in result.out
+    assert "volcano-scheduler.conf: OK" in result.out and "overcommit-factor = 1.2" in result.out
     assert "None" not in result.out
 
 

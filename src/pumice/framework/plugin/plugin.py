@@ -13,8 +13,8 @@ a running scheduler serve a page names the path of that page, and needs no hook.
 Keyword parameters are the arguments. A class may have a static method ``problems(**arguments)``, which returns a
 sentence for each value that it cannot use, and one ``keeps_usage(**arguments)``, which returns the ``UsageWindow``s
 that the store should keep for it (``Session.usage``). A name in the conf matches if it is equal after ``.`` and ``-``
-become ``_``. A parameter that ends in ``_`` collects all arguments with that prefix, as in
-``binpack.resources.nvidia.com/gpu``.
+become ``_``; ``separator`` and ``spelled`` of ``@plugin`` say how it is shown. A parameter that ends in ``_`` collects
+all arguments with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
 
 class Argument(Struct, frozen=True):
-    """An argument that a policy file may give: its name there, its type in words, and the value if it is not given."""
+    """An argument that a policy file may give: its name as it is spelled there, its type in words, and the value if it
+    is not given."""
 
     name: str
     type: str
@@ -128,12 +129,28 @@ class PluginSpec(Struct, frozen=True, dict=True):
         return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 
 
-def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = (), page: str = "") -> Callable[[P], P]:
-    """Return a decorator that gives a plugin the name by which conf files know it."""
+def plugin(
+    name: str,
+    *,
+    keeps: str = "columns",
+    adds: tuple[Question, ...] = (),
+    page: str = "",
+    separator: str = "_",
+    spelled: tuple[str, ...] = (),
+) -> Callable[[P], P]:
+    """Return a decorator that gives a plugin the name by which conf files know it.
+
+    ``separator``: what conf files have in names of its arguments where parameters have ``_``. ``spelled``: names that
+    have other separators, as they are in conf files.
+    """
 
     def mark(target: P) -> P:
+        spec = spec_of(name, target, keeps, page)
+        names = {key: key.replace("_", separator) for key in spec.arguments}
+        names |= {normalised(each): each for each in spelled}
+        arguments = {key: replace(each, name=names[key]) for key, each in spec.arguments.items()}
         # On the function or class itself, so that importing a module registers nothing.
-        setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps, page), adds=adds))
+        setattr(target, PLUGIN_ATTRIBUTE, replace(spec, adds=adds, arguments=arguments))
         return target
 
     return mark

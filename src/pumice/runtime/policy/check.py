@@ -46,9 +46,9 @@ def described(policy: Policy) -> dict[str, Any]:
 
 
 def arguments_of(option: PluginOption) -> dict[str, Any]:
-    """What is given, and the default of what is not."""
-    known = {name: argument.default for name, argument in option.spec.arguments.items() if name != "hierarchy"}
-    return {name: option.arguments.get(name, default) for name, default in known.items()}
+    """Return what is given, and the default of what is not, under the names that policy files spell."""
+    known = {key: argument for key, argument in option.spec.arguments.items() if key != "hierarchy"}
+    return {argument.name: option.arguments.get(key, argument.default) for key, argument in known.items()}
 
 
 def switched_off(option: PluginOption) -> list[str]:

@@ -23,7 +23,7 @@ class WeightedResource(NamedTuple):
     has: Bool | None
 
 
-@plugin("binpack")
+@plugin("binpack", separator=".")
 class Binpack:
     """Score nodes by use. ``binpack.cpu``, ``binpack.memory`` and ``binpack.resources.<name>`` are weights (below 0:
     1).

@@ -62,7 +62,7 @@ FIGURES = {
 }
 
 
-@plugin("capacity")
+@plugin("capacity", separator=".")
 class Capacity:
     """Limit queues and order them by deserved amounts.
 

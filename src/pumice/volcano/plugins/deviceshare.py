@@ -54,7 +54,7 @@ _LOCKED = Refusal("another pod is on its way to the cards of the node")
 _NOT_THERE = Refusal("the cards that it would share have no room any more")
 
 
-@plugin("deviceshare")
+@plugin("deviceshare", separator=".")
 class DeviceShare:
     """Place pods on shared cards.
 

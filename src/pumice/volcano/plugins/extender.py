@@ -53,7 +53,7 @@ _SCORE_MAX = 1e9
 _URL, _URL_MAX = re.compile(r"https?://[\w.\-\[\]:]+(?:/[\w.\-/%]*)?", re.ASCII), 2048
 
 
-@plugin("extender", keeps="python")
+@plugin("extender", keeps="python", separator=".")
 class Extender:
     """Forward hooks to an HTTP server.
 

@@ -36,7 +36,15 @@ PURPOSE_EVICT = "evict"
 ROOM = (f"{NAME}.allocatable", f"{NAME}.idle", f"{NAME}.future")
 
 
-@plugin(NAME)
+@plugin(
+    NAME,
+    separator=".",
+    spelled=(
+        "hypernode.binpack.normal-pod.enable",
+        "hypernode.binpack.normal-pod.fading",
+        "hypernode.gradient.evict.max-hypernodes",
+    ),
+)
 class NetworkTopologyAware:
     """Choose and score hypernodes. Sums over hypernodes have shape (H, R)."""
 

@@ -81,7 +81,7 @@ class Plan(NamedTuple):
     parts: tuple[tuple[_Score, int], ...]
 
 
-@plugin("nodeorder")
+@plugin("nodeorder", separator=".")
 class NodeOrder:
     """Score nodes. Each argument is the weight of one of kube-scheduler's scores (0 to 100 per node); 0 leaves it
     out."""

@@ -12,7 +12,7 @@ from pumice.volcano.queues.amounts import queue_amounts
 DEFAULT_FACTOR = 1.2
 
 
-@plugin("overcommit")
+@plugin("overcommit", spelled=("overcommit-factor",))
 class Overcommit:
     """Vote on admission. ``overcommit-factor``: a value below 1 means 1.2."""
 

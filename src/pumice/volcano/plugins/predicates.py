@@ -81,7 +81,7 @@ class PodFilters(TaskFilter):
         return Filters(found) if len(found) > 1 else found[0]
 
 
-@plugin("predicates", adds=(*CLAIM_POINTS, *VOLUME_POINTS))
+@plugin("predicates", adds=(*CLAIM_POINTS, *VOLUME_POINTS), separator=".")
 class Predicates:
     """Filter nodes. Arguments named ``predicate.…Enable`` switch single filters off.
 

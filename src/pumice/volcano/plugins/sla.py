@@ -23,7 +23,7 @@ from pumice.api import (
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS
 
 
-@plugin("sla")
+@plugin("sla", spelled=("sla-waiting-time",))
 class Sla:
     """Order and admit by deadline.
 

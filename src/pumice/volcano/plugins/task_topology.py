@@ -59,7 +59,7 @@ class Plan(NamedTuple):
     waited_roles: AnyArray
 
 
-@plugin("task-topology")
+@plugin("task-topology", spelled=("task-topology.weight",))
 class TaskTopologies:
     """Order tasks and score nodes by buckets.
 

@@ -48,7 +48,7 @@ RUNNING, ENDED = int(TaskStatus.RUNNING), [int(TaskStatus.SUCCEEDED), int(TaskSt
 _NUMBER = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
 
 
-@plugin("tdm")
+@plugin("tdm", separator=".", spelled=("tdm.revocable-zone.",))
 class Tdm:
     """Filter, score and evict by zones. A node is in the zone that its label ``volcano.sh/revocable-zone`` names.
 

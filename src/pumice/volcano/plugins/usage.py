@@ -51,7 +51,7 @@ _WHY = (
 )
 
 
-@plugin("usage")
+@plugin("usage", separator=".")
 class Usage:
     """Filter and score by load.
 
