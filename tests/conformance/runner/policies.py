@@ -17,7 +17,7 @@ from tests.conformance.runner.result import NotYet, Unusable
 _ANY_ACTION = "allocate"
 
 #: Switches of rules that Pumice has beside Volcano's, as they must be for what Volcano decided (decision 0018).
-_AS_VOLCANO: Mapping[str, Mapping[str, Any]] = {"gang": {"finishPartialGangs": False}}
+_AS_VOLCANO: Mapping[str, Mapping[str, Any]] = {"gang": {"finishPartialGangs": False, "oneCondition": False}}
 
 
 def policy_of_case(case: Case, registry: Registry) -> Policy:

@@ -26,6 +26,7 @@ def laws_of(shell: Shell, controller: Controller, history: History, *, estimates
         topology="network-topology-aware" in plugins,
         queue_limits=bool(plugins & {"proportion", "capacity"}),
         partial_gangs_first=gang is not None and _finishes_partial_gangs(gang),
+        one_condition=gang is not None and bool(gang.arguments.get("oneCondition", True)),
         evictions=EvictionLaws(
             shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy), idle_first=_idle_first(policy)
         ),

@@ -46,8 +46,9 @@ class Laws:
     ``known``: pods that the scheduler knows of, asked after cycles (S4). ``usage``: sums to compare with recomputed
     ones (S9). ``topology`` False: no plugin of the policy keeps gangs within HyperNodes. ``queue_limits`` False: none
     keeps queues within their capability. ``partial_gangs_first``: one lets gangs that hold nodes below their minimum go
-    before equal ones. ``scheduler_names``: the scheduler must know pods with these names. ``evictions``: laws of
-    evictions that hold. ``reservations``: that of reservations, if it holds.
+    before equal ones. ``one_condition``: one keeps conditions of gangs from contradicting each other.
+    ``scheduler_names``: the scheduler must know pods with these names. ``evictions``: laws of evictions that hold.
+    ``reservations``: that of reservations, if it holds.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Laws:
         topology: bool = True,
         queue_limits: bool = True,
         partial_gangs_first: bool = False,
+        one_condition: bool = False,
         scheduler_names: Container[str] = ("volcano",),
         evictions: EvictionLaws | None = None,
         reservations: ReservationLaws | None = None,
@@ -69,7 +71,7 @@ class Laws:
         self.usage = usage
         self.known = known
         self.topology = topology
-        self.queue_limits = queue_limits
+        self.queue_limits, self.one_condition = queue_limits, one_condition
         self.scheduler_names = scheduler_names
         self.evictions = evictions
         self.reservations = reservations
@@ -123,7 +125,8 @@ class Laws:
         of_reservations = self.reservations.check() if self.reservations is not None else ""
         for broken in (*broken_here, *filter(None, (of_evictions, of_reservations))):
             raise LawBroken(broken)
-        self._conditions_agree()
+        if self.one_condition:
+            self._conditions_agree()
         self.after_event()
 
     def _conditions_agree(self) -> None:

@@ -71,6 +71,9 @@ class Gang:
     ``emptyGroupsHoldFor``: what an admitted group asks for counts against its queue for this time (``10m``) while the
     group has no pods, and again once it has some. Empty: for ever, as in Volcano.
 
+    ``oneCondition``: of the conditions Scheduled and Unschedulable, the one that no longer holds becomes False. Volcano
+    leaves it, and it then contradicts the other.
+
     ``gatedCount``: a pending pod without requests counts as placed even if a scheduling gate holds it, as in Volcano.
     Otherwise only those count that backfill can place (decision 0019).
 
@@ -87,6 +90,7 @@ class Gang:
         evictPartialGangsAfter: str = "",
         evictBelowMinimumAfter: str = "",
         emptyGroupsHoldFor: str = "",
+        oneCondition: bool = True,
         gatedCount: bool = True,
         halvesFirst: bool = True,
         halvesGoAfter: str = "",
@@ -95,7 +99,7 @@ class Gang:
         self.ssn, self.partially_bound_first = ssn, finishPartialGangs and halvesFirst
         # The new name wins if both are given; the old one was never more than a spelling of it.
         self.evicted_after = _seconds(evictPartialGangsAfter or halvesGoAfter)
-        self.given_back_after = _seconds(evictBelowMinimumAfter)
+        self.given_back_after, self.one_condition = _seconds(evictBelowMinimumAfter), oneCondition
         if not gatedCount and not ssn.is_idle:
             _discount_gated(ssn)
 
@@ -106,6 +110,7 @@ class Gang:
         evictPartialGangsAfter: str,
         evictBelowMinimumAfter: str,
         emptyGroupsHoldFor: str,
+        oneCondition: bool,
         gatedCount: bool,
         halvesFirst: bool,
         halvesGoAfter: str,
@@ -263,15 +268,14 @@ class Gang:
             # A group without pods has no task that could be unschedulable, so it gets no condition.
             if not job.size:
                 continue
-            # Volcano leaves the condition that no longer holds, and it then contradicts the other.
             if job.is_ready:
                 said.set(job.row, SCHEDULED, _READY, "")
-                if _has(job, UNSCHEDULABLE):
+                if self.one_condition and _has(job, UNSCHEDULABLE):
                     said.set(job.row, UNSCHEDULABLE, _READY, "", status="False")
             elif not self._is_leaving(job):
                 text = _incomplete(job, texts)
                 said.set(job.row, UNSCHEDULABLE, "NotEnoughResources", text)
-                if _has(job, SCHEDULED):
+                if self.one_condition and _has(job, SCHEDULED):
                     said.set(job.row, SCHEDULED, "NotEnoughResources", text, status="False")
 
     def _is_leaving(self, job: Job) -> bool:

@@ -256,7 +256,8 @@ def test_s9_sums() -> None:
 
 
 def test_s19_scheduled_and_unschedulable_at_once() -> None:
-    cluster, laws, _ = gang(2)
+    cluster, _, _ = gang(2)
+    laws = Laws(cluster, one_condition=True)
     (group,) = cluster.groups.values()
     scheduled = PodGroupCondition("Scheduled", "True")
     for other in ("False", "True"):
