@@ -23,6 +23,7 @@ from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 _GPU = "nvidia.com/gpu"
 NODES_MAX = 100_000
 _COUNT_MAX = 2**31 - 1
+_NAMED_MAX = 4
 _NODES = re.compile(r"(?P<count>\d{1,7})x(?P<what>\S+)")
 _SIZE = re.compile(r"(?P<value>\d{1,9}(?:\.\d{1,3})?)(?P<unit>gpu|cpu|gi)", re.IGNORECASE)
 #: Of a node that is described by its GPUs or cores alone.
@@ -38,7 +39,7 @@ def add_nodes(draft: Draft, text: str) -> None:
     size are like the first node with as many GPUs or cores, if there is one. Raises: ChangeError."""
     found = _NODES.fullmatch(text)
     if found is None or not 0 < int(found["count"]) <= NODES_MAX:
-        raise ChangeError(f"nodes {text!r}: wanted COUNTxNAME or COUNTxSIZE, such as 4xgpu-node-1 or 4x8gpu,64cpu")
+        raise ChangeError("wanted COUNTxNAME or COUNTxSIZE, such as 4xgpu-node-1 or 4x8gpu,64cpu")
     named = draft.get(Node, found["what"])
     like = named if isinstance(named, Node) else _of_size(draft, found["what"])
     taken = {node.name for node in draft.nodes()}
@@ -56,9 +57,8 @@ def add_nodes(draft: Draft, text: str) -> None:
 def _of_size(draft: Draft, text: str) -> Node:
     parts = [_SIZE.fullmatch(part) for part in text.split(",")]
     if not all(parts):
-        near = get_close_matches(text, [node.name for node in draft.nodes()], 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ChangeError(f"nodes like {text!r}: no node has that name, and it is no size such as 8gpu,64cpu{hint}")
+        hint = _instead(text, [node.name for node in draft.nodes()])
+        raise ChangeError(f"no node is named {text!r}, and it is no size such as 8gpu,64cpu{hint}")
     sizes = {part["unit"].lower(): float(part["value"]) for part in parts if part is not None}
     wanted = {_GPU: sizes.get("gpu"), CPU: sizes.get("cpu")}
     for node in draft.nodes():
@@ -79,9 +79,9 @@ def drain(draft: Draft, text: str) -> None:
     key, equals, value = text.partition("=")
     nodes = [node for node in draft.nodes() if (node.labels.get(key) == value if equals else node.name == text)]
     if not nodes:
-        near = get_close_matches(text, [node.name for node in draft.nodes()], 1)
-        what = f"no node has the label {text}" if equals else f"there is no node {text!r}"
-        raise ChangeError(f"{what}{f'; did you mean {near[0]}?' if near else ''}")
+        if equals:
+            raise ChangeError(f"no node has the label {text}")
+        raise ChangeError(f"there is no node {text!r}{_instead(text, [node.name for node in draft.nodes()])}")
     names = {node.name for node in nodes}
     for node in nodes:
         draft.put(replace(node, unschedulable=True))
@@ -107,7 +107,7 @@ def remove(draft: Draft, text: str) -> None:
         return
     kinds: dict[str, type[Object]] = {"node": Node, "queue": Queue, "pod": Pod}
     if kind not in kinds or not name:
-        raise ChangeError(f"{text!r}: wanted job/NAME, node/NAME, queue/NAME or pod/NAMESPACE/NAME")
+        raise ChangeError("wanted job/NAME, node/NAME, queue/NAME or pod/NAMESPACE/NAME")
     _wanted(draft, kinds[kind], kind, name)
     draft.remove(kinds[kind], name)
     for obj in list(draft.all(Pod)) if kind == "node" else ():
@@ -140,7 +140,7 @@ def assign(draft: Draft, text: str) -> None:
     path, equals, value = text.partition("=")
     kind, _, rest = path.partition("/")
     if not equals or kind not in _FIELDS:
-        raise ChangeError(f"{text!r}: wanted queue/NAME.FIELD=VALUE, job/NAME.FIELD=VALUE or node/NAME.FIELD=VALUE")
+        raise ChangeError("wanted queue/NAME.FIELD=VALUE, job/NAME.FIELD=VALUE or node/NAME.FIELD=VALUE")
     for field, change in _FIELDS[kind].items():
         # Names may have dots in them, so that the field is looked for and not the first dot.
         name, dot, inner = rest.partition(f".{field}")
@@ -148,7 +148,8 @@ def assign(draft: Draft, text: str) -> None:
             change(draft, name, inner[1:], value)
             return
     wanted = ", ".join(_FIELDS[kind])
-    raise ChangeError(f"{text!r}: wanted a field of {kind}: {wanted}")
+    near = next((found for word in rest.split(".") for found in get_close_matches(word, _FIELDS[kind], 1, 0.8)), "")
+    raise ChangeError(f"wanted a field of {kind}: {wanted}{f'; did you mean {near}?' if near else ''}")
 
 
 # -- the fields
@@ -173,27 +174,27 @@ def _set_room(draft: Draft, name: str, resource: str, value: str) -> None:
 def _set_cordon(draft: Draft, name: str, inner: str, value: str) -> None:
     node = _wanted(draft, Node, "node", name)
     if value not in ("true", "false"):
-        raise ChangeError(f"unschedulable={value}: wanted true or false")
+        raise ChangeError("wanted true or false")
     if isinstance(node, Node):
         draft.put(replace(node, unschedulable=value == "true"))
 
 
 def _set_state(draft: Draft, name: str, inner: str, value: str) -> None:
     if value not in ("Open", "Closed"):
-        raise ChangeError(f"state={value}: wanted Open or Closed")
+        raise ChangeError("wanted Open or Closed")
     draft.put(replace(_queue(draft, name), state=value))
 
 
 def _set_number(field: str, least: int) -> Callable[[Draft, str, str, str], None]:
     def apply(draft: Draft, name: str, inner: str, value: str) -> None:
-        draft.put(replace(_queue(draft, name), **{field: _count(field, value, least)}))
+        draft.put(replace(_queue(draft, name), **{field: _count(value, least)}))
 
     return apply
 
 
 def _set_minimum(draft: Draft, name: str, inner: str, value: str) -> None:
     group = _group(draft, name)
-    least, wanted = _count("minMember", value, 1), group.min_resources
+    least, wanted = _count(value, 1), group.min_resources
     if wanted is not None and group.min_member:
         # What the minimum asks for goes with it, as the controllers of jobs write it.
         wanted = wanted.multi(least / group.min_member)
@@ -213,11 +214,11 @@ def _set_sharing(draft: Draft, name: str, inner: str, value: str) -> None:
     """``resources.gpu.limit``, in the units of KAI: GPUs, thousandths of cores, MB; -1 for no limit."""
     part, _, field = inner.partition(".")
     if part not in ("gpu", "cpu", "memory") or field not in ("limit", "quota"):
-        raise ChangeError(f"resources.{inner}: wanted resources.gpu.limit, or quota, of gpu, cpu or memory")
-    queue, number = _queue(draft, name), _number(inner, value)
+        raise ChangeError("wanted resources.gpu.limit, or quota, of gpu, cpu or memory")
+    queue, number = _queue(draft, name), _number(value)
     amount = None if number == -1 else number * {"gpu": 1000.0, "cpu": 1.0, "memory": 1e6}[part]
     if amount is not None and amount < 0:
-        raise ChangeError(f"resources.{inner}={value}: wanted -1, 0 or more")
+        raise ChangeError("wanted -1, 0 or more")
     share = queue.sharing or QueueSharing()
     changed = replace(getattr(share, part), **{field: amount})
     draft.put(replace(queue, sharing=replace(share, **{part: changed})))
@@ -243,40 +244,48 @@ _FIELDS: MappingProxyType[str, dict[str, Callable[[Draft, str, str, str], None]]
 def _with(found: Resource, resource: str, value: str, field: str) -> Resource:
     """Return amounts with one of them set."""
     if not resource:
-        raise ChangeError(f"{field}={value}: wanted {field}.RESOURCE=AMOUNT, such as {field}.cpu=8")
+        raise ChangeError(f"wanted {field}.RESOURCE=AMOUNT, such as {field}.cpu=8")
     try:
         amount = Resource.from_list({resource: value})
     except QuantityError as error:
-        raise ChangeError(f"{field}.{resource}={value}: {error}") from None
+        raise ChangeError(str(error)) from None
     if amount.get(resource) < 0 or (resource not in (CPU, MEMORY) and resource not in (amount.scalars or ())):
-        raise ChangeError(f"{field}.{resource}={value}: wanted an amount of a resource, 0 or more")
+        raise ChangeError("wanted an amount of a resource, 0 or more")
     return with_more(found, resource, amount.get(resource) - found.get(resource))
 
 
-def _number(field: str, value: str) -> float:
+def _number(value: str) -> float:
     try:
         found = float(value)
     except ValueError:
-        raise ChangeError(f"{field}={value}: wanted a number") from None
+        raise ChangeError("wanted a number") from None
     if not abs(found) < 1e15:
-        raise ChangeError(f"{field}={value}: wanted a number below 1e15")
+        raise ChangeError("wanted a number below 1e15")
     return found
 
 
-def _count(field: str, value: str, least: int) -> int:
+def _count(value: str, least: int) -> int:
     if not re.fullmatch(r"-?\d{1,10}", value) or not least <= int(value) <= _COUNT_MAX:
-        raise ChangeError(f"{field}={value}: wanted a whole number from {least} to {_COUNT_MAX}")
+        raise ChangeError(f"wanted a whole number from {least} to {_COUNT_MAX}")
     return int(value)
 
 
 # -- the objects that are named
 
 
+def _instead(name: str, there: list[str]) -> str:
+    """Return what may be meant by a name that is not there: the nearest, or some of those that are there."""
+    near = get_close_matches(name, there, 1)
+    if near or not there:
+        return f"; did you mean {near[0]}?" if near else ""
+    more = f" and {len(there) - _NAMED_MAX:,} more" if len(there) > _NAMED_MAX else ""
+    return f"; there {'is' if len(there) == 1 else 'are'} {', '.join(there[:_NAMED_MAX])}{more}"
+
+
 def _wanted(draft: Draft, kind: type[Object], word: str, name: str) -> Object:
     found = draft.get(kind, name)
     if found is None:
-        near = get_close_matches(name, [key_of(obj) for obj in draft.all(kind)], 1)
-        raise ChangeError(f"there is no {word} {name!r}{f'; did you mean {near[0]}?' if near else ''}")
+        raise ChangeError(f"there is no {word} {name!r}{_instead(name, [key_of(obj) for obj in draft.all(kind)])}")
     return found
 
 

@@ -84,6 +84,59 @@ def test_an_object_that_is_there_is_changed_by_apply(tmp_path: Path) -> None:
     assert found("--apply", str(path))["placed"] == {"ml/tf": 8}
 
 
+DEMO = str(ROOT / "examples/demo")
+PODGROUP = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: NAME, namespace: demo}
+spec: {minMember: 12, queue: QUEUE}
+"""
+
+
+def applied(tmp_path: Path, text: str, *more: str) -> Result:
+    (tmp_path / "new.yaml").write_text(text)
+    return CliRunner().invoke(main, ["whatif", DEMO, "--apply", str(tmp_path / "new.yaml"), *more])
+
+
+def test_an_applied_object_may_name_objects_of_the_cluster(tmp_path: Path) -> None:
+    group = PODGROUP.replace("NAME", "giant").replace("QUEUE", "batch")
+    result = applied(tmp_path, group)
+    assert result.exit_code == 0 and "has 0 pods" not in result.stderr
+    wrong = applied(tmp_path, group.replace("batch", "bach"))
+    assert wrong.exit_code == 2 and "Queue bach does not exist; did you mean batch?" in wrong.stderr
+
+
+def test_an_applied_job_of_the_default_queue_leaves_that_queue_as_it_is(tmp_path: Path) -> None:
+    limited = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: default}
+spec: {weight: 1, capability: {cpu: "2"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n0}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+"""
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "all.yaml").write_text(limited)
+    path = tmp_path / "job.yaml"
+    path.write_text(PODGROUP.replace("NAME", "a").replace("QUEUE", "default").replace("12", "1"))
+    pod = {"name": "a-0", "namespace": "demo", "annotations": {"scheduling.k8s.io/group-name": "a"}}
+    asks = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]}
+    spec = {**asks, "schedulerName": "volcano"}
+    (tmp_path / "pod.json").write_text(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": spec}))
+    conf = tmp_path / "now.conf"
+    conf.write_text(
+        'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: capacity}]\n'
+    )
+    words = ["whatif", str(tmp_path / "cluster"), "--from-conf", str(conf), "--json"]
+    said = json.loads(
+        CliRunner().invoke(main, [*words, "--apply", str(path), "--apply", str(tmp_path / "pod.json")]).stdout
+    )
+    assert [(each["job"], each["code"]) for each in said["waiting"]] == [("demo/a", "QueueLimit")]
+
+
 def test_another_policy_is_a_change(tmp_path: Path) -> None:
     path = tmp_path / "other.conf"
     path.write_text('actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: predicates\n')
@@ -111,10 +164,11 @@ def test_the_digest_is_compared() -> None:
         ("--set queue/default.capability.cpu=1x", "'1x' is not a quantity"),
         ("--set queue/default.size=1", "wanted a field of queue: capability"),
         ("--set queue/default", "wanted queue/NAME.FIELD=VALUE"),
-        ("--add-nodes 2xn9", "no node has that name"),
+        ("--set queue/default.capabilty.cpu=4", "did you mean capability?"),
+        ("--add-nodes 2xn9", "--add-nodes 2xn9: no node is named 'n9'"),
         ("--add-nodes two", "wanted COUNTxNAME or COUNTxSIZE"),
         ("--add-nodes 0xn0", "wanted COUNTxNAME or COUNTxSIZE"),
-        ("--drain m0", "there is no node 'm0'"),
+        ("--drain gpu-7", "--drain gpu-7: there is no node 'gpu-7'; there are n0, n1, n2, n3 and 2 more"),
         ("--drain rack=r9", "no node has the label rack=r9"),
         ("--remove thing/x", "wanted job/NAME, node/NAME"),
         ("--set node/n0.unschedulable=maybe", "wanted true or false"),

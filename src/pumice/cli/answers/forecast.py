@@ -44,8 +44,8 @@ def forecasts_of(draft: Draft, until_s: float) -> Forecasts:
 def print_forecasts(found: Forecasts) -> None:
     """Print the jobs for which something differs, and those that have no estimate."""
     out, differing = console(), found.differing
-    span = duration(found.until_s)
-    out.print(f"\njobs that start or end at another time, by estimates and within {span}: {len(differing):,}")
+    span, verb = duration(found.until_s), "starts or ends" if len(differing) == 1 else "start or end"
+    out.print(f"\nwithin {span}: {counted(len(differing), 'job')} {verb} at another time, by estimates")
     lines = Table(Column(wraps=False), Column(), Column(), gap=2)
     for key in differing[:_SHOWN_MAX]:
         was, now = found.before.jobs.get(key), found.after.jobs.get(key)

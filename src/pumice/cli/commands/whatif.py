@@ -172,7 +172,7 @@ def _change(
             try:
                 change(draft, text)
             except edits.ChangeError as error:
-                raise InputError(f"{flag} {error}") from None
+                raise InputError(f"{flag} {text}: {error}") from None
 
 
 def _apply(draft: Draft, path: str) -> None:
@@ -183,11 +183,11 @@ def _apply(draft: Draft, path: str) -> None:
     from pumice.sim.scenes.inputs import read_inputs
 
     require_there((path,))
-    found = read_inputs((path,), beside=draft.native_gangs())
+    found = read_inputs((path,), beside=draft.native_gangs(), cluster=draft.objects())
     wrong = [problem for problem in found.scene.problems if problem.severity is Severity.ERROR]
     tell_problems(problem for problem in found.scene.problems if problem not in wrong)
     if wrong:
-        raise InputError(str(problem) for problem in wrong)
+        raise InputError(f"{problem.where}: {problem.what}" for problem in wrong)
     edits.put(draft, found.scene.all_objects(draft.world.now), instead_of=draft.native_gangs())
 
 

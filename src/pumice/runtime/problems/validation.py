@@ -42,25 +42,35 @@ _GUESSED_AMONG_MAX = 2000
 
 
 def validate_cluster(
-    objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)
+    objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",), *, cluster: Sequence[Value] = ()
 ) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
     """Return the objects, with the queues ``default`` and ``root`` if they are needed and missing, and the problems
-    between them."""
-    everything = tuple(objects)
-    everything, notes = _with_queues(everything)
-    cluster = _Cluster(everything, scheduler_names)
-    return everything, (*notes, *cluster.problems())
+    between them. ``cluster``: objects that exist, which they may name or replace; what is wrong with these already is
+    not reported."""
+    everything, notes = _with_queues(tuple(objects), cluster)
+    if not cluster:
+        return everything, (*notes, *_Cluster(everything, scheduler_names).problems())
+    given = {_id_of(obj) for obj in everything}
+    merged = (*everything, *(obj for obj in cluster if _id_of(obj) not in given))
+    before = set(_Cluster(tuple(cluster), scheduler_names).problems())
+    found = _Cluster(merged, scheduler_names).problems()
+    return everything, (*notes, *(problem for problem in found if problem not in before))
 
 
-def _with_queues(objects: tuple[Value, ...]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
+def _id_of(obj: Value) -> tuple[type[Value], str, str]:
+    return type(obj), getattr(obj, "namespace", ""), obj.name
+
+
+def _with_queues(objects: tuple[Value, ...], cluster: Sequence[Value]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
     """Add the default queue for jobs that are in it, and the root for queues with a parent. Source: Volcano creates
     both at start-up, with weight 1, the default one reclaimable."""
-    queues = [obj for obj in objects if isinstance(obj, Queue)]
+    queues = [obj for obj in (*objects, *cluster) if isinstance(obj, Queue)]
     wanted = []
     if any(isinstance(obj, PodGroup | VolcanoJob) and obj.queue == DEFAULT_QUEUE for obj in objects):
         wanted.append(Queue(DEFAULT_QUEUE))
     # Queues of KAI may have a parent too, and no root.
-    if any(queue.parent and queue.sharing is None for queue in queues):
+    own = [obj for obj in objects if isinstance(obj, Queue)]
+    if any(queue.parent and queue.sharing is None for queue in own):
         wanted.append(Queue(ROOT_QUEUE, reclaimable=False))
     there = {queue.name for queue in queues}
     added = [queue for queue in wanted if queue.name not in there]

@@ -54,14 +54,20 @@ class Inputs(Struct, frozen=True):
         return bool(of_kai) and all(of_kai)
 
 
-def read_inputs(paths: Iterable[str], nodes: str | None = None, beside: Iterable[Object] = ()) -> Inputs:
+def read_inputs(
+    paths: Iterable[str],
+    nodes: str | None = None,
+    beside: Iterable[Object] = (),
+    cluster: Sequence[Object] = (),
+) -> Inputs:
     """Read everything that the paths name. What is unreadable becomes a problem, and the rest is used.
 
     ``nodes``: a cluster as ``--nodes`` describes it, instead of all nodes and HyperNodes of the input. ``beside``:
     groups and pods of Kubernetes' own gangs that exist, to which groups in the manifests may belong; they are returned
-    with them. Raises: TraceError for an invalid ``nodes``.
+    with them. ``cluster``: objects that exist, which those that are read may name. Raises: TraceError for an invalid
+    ``nodes``.
     """
-    cluster = None if nodes is None else parse_nodes(nodes)
+    given = None if nodes is None else parse_nodes(nodes)
     traces: list[Trace] = []
     manifests: list[str] = []
     confs: list[Path] = []
@@ -83,14 +89,15 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None, beside: Iterable
         manifests.append(path)
         sources.append(escaped(path))
         confs += (conf for name in CONF_NAMES if (conf := Path(path) / name).is_file())
-    scenes = [_scene_of_trace(trace, cluster) for trace in traces]
+    scenes = [_scene_of_trace(trace, given) for trace in traces]
     newest = 0.0
     if manifests:
         from pumice.sim.scenes.manifest_files import read_manifests  # a trace needs none of it
 
-        first, newest = read_manifests(manifests, beside)
+        first, newest = read_manifests(manifests, beside, cluster)
         scenes.insert(0, first)
-    scene = _merged(scenes, cluster)
+    has_default = any(isinstance(obj, Queue) and obj.name == DEFAULT_QUEUE for obj in cluster)
+    scene = _merged(scenes, given, has_default=has_default)
     return Inputs(replace(scene, problems=(*problems, *scene.problems)), tuple(sources), tuple(confs), newest)
 
 
@@ -103,8 +110,9 @@ def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:
     return Scene(objects, tuple(trace.jobs), tuple(trace.notes), tuple(trace.problems))
 
 
-def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
-    """Return one scene. Of objects or jobs with the same name the first is kept, and the others are reported."""
+def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None, *, has_default: bool) -> Scene:
+    """Return one scene. Of objects or jobs with the same name the first is kept, and the others are reported.
+    ``has_default``: the default queue exists."""
     problems = [problem for scene in scenes for problem in scene.problems]
     objects: dict[tuple[str, str], Object] = {}
     works: dict[str, Work] = {}
@@ -122,7 +130,7 @@ def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
         objects["Node", node.name] = node
     makers = tuple(maker for scene in scenes for maker in scene.makers)  # whose Jobs name no queue, as a rule
     asked_for = bool(makers) or any(work.queue == DEFAULT_QUEUE for work in works.values())
-    if asked_for and ("Queue", DEFAULT_QUEUE) not in objects:
+    if asked_for and not has_default and ("Queue", DEFAULT_QUEUE) not in objects:
         objects["Queue", DEFAULT_QUEUE] = Queue(DEFAULT_QUEUE)
     return Scene(
         tuple(objects.values()),

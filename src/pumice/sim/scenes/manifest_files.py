@@ -19,12 +19,15 @@ from pumice.sim.scenes.manifests import scene_of
 from pumice.sim.scenes.scene import Scene
 
 
-def read_manifests(paths: Iterable[str], beside: Iterable[Object] = ()) -> tuple[Scene, float]:
+def read_manifests(
+    paths: Iterable[str], beside: Iterable[Object] = (), cluster: Sequence[Object] = ()
+) -> tuple[Scene, float]:
     """Return the scene of all these files and folders, and the newest creationTimestamp, 0 if there is none.
-    ``beside``: groups and pods of Kubernetes' own gangs that exist, as ``load_manifests`` takes them."""
+    ``beside``: groups and pods of Kubernetes' own gangs that exist, as ``load_manifests`` takes them. ``cluster``:
+    objects that exist, which those in the files may name."""
     loaded = load_manifests(paths, beside=beside)
     objects, bare = _with_groups(_without_jobs_of_pods(loaded.objects))
-    objects, found = validate_cluster(objects)
+    objects, found = validate_cluster(objects, cluster=cluster)
     newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
     scene = scene_of(objects)
     return replace(scene, problems=(*loaded.problems, *bare, *found, *scene.problems)), newest
