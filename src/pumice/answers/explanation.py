@@ -13,6 +13,8 @@ from pumice.answers.in_queue import Holder, Place, holders_of, place_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
 from pumice.answers.steps.step import main_resource
+from pumice.answers.waiting import TRIALS_MAX as WAIT_TRIALS_MAX
+from pumice.answers.waiting import Wait, wait_of
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut
@@ -57,7 +59,9 @@ class Explanation(Struct, frozen=True):
     ``not_because``: what was lifted in trials and need not be. ``trials``: how many cycles were run on changed
     clusters; ``is_cut``: they ran out, so that ways out may be missing. ``waited_s``: seconds since it was created,
     None where that is not known. ``place``: in its queue, None for a job that does not wait. ``each``: what every
-    one of its pods asks for of the resource that it is counted in, in the units of the core, None where they differ."""
+    one of its pods asks for of the resource that it is counted in, in the units of the core, None where they differ.
+    ``wait``: how long until it starts if nothing is changed, None where no end of a running job helps, or ways out were
+    not asked for."""
 
     job: str
     verdict: Verdict
@@ -74,6 +78,7 @@ class Explanation(Struct, frozen=True):
     waited_s: float | None = None
     place: Place | None = None
     each: Amount | None = None
+    wait: Wait | None = None
 
 
 class NoSuchJob(LookupError):
@@ -138,7 +143,10 @@ def explain(world: World, job: str, *, ways: bool = True, trials: Trials | None 
     is_cut = runs.is_cut
     runs.most = runs.run_count + WAYS_TRIALS_MAX
     out = tuple(ways_out(runs, job, reason)) if ways else ()
-    return found.of_reason(verdict, reason, row, out, runs.run_count - before, is_cut=is_cut or (ways and runs.is_cut))
+    is_cut |= ways and runs.is_cut
+    runs.most = runs.run_count + WAIT_TRIALS_MAX
+    wait = wait_of(runs, job) if ways and verdict is Verdict.NOT_NOW else None
+    return found.of_reason(verdict, reason, row, out, runs.run_count - before, is_cut=is_cut, wait=wait)
 
 
 class _Answer:
@@ -206,7 +214,15 @@ class _Answer:
         return starts(self.trials.run(draft), self.world, self.job)
 
     def of_reason(
-        self, verdict: Verdict, reason: Reason, row: int, ways: tuple[Way, ...], trials: int, *, is_cut: bool
+        self,
+        verdict: Verdict,
+        reason: Reason,
+        row: int,
+        ways: tuple[Way, ...],
+        trials: int,
+        *,
+        is_cut: bool,
+        wait: Wait | None,
     ) -> Explanation:
         said = Blockers(self.trials.base.outcome).of(row)
         parts = tuple(
@@ -229,6 +245,7 @@ class _Answer:
             is_cut=is_cut,
             waited_s=self.waited_s,
             place=place_of(self.trials, self.job),
+            wait=wait,
         )
 
 

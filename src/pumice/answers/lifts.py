@@ -84,6 +84,9 @@ def lifts_of(blocker: Blocker, world: World, job: str) -> list[Lift]:
             return [found for each in by for found in lifts_of(each, world, job)]
         case b.GangPartial(first=b.Blocker() as first) | b.CannotEvict(because=b.Blocker() as first):
             return lifts_of(first, world, job)
+        case b.QueueLimit() if beyond := [each.resource for each in blocker.exceeded if each.asked > each.total > 0.0]:
+            # No limit lets a job take more than there is.
+            return [*(Lift(Code.ROOM, resource) for resource in beyond), Lift(code_of(blocker))]
         case b.Shortage(resource):
             return [Lift(Code.ROOM, resource)]
         case b.HeldByOthers(resource=resource):

@@ -66,6 +66,14 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
             }
             for way in found.ways
         ],
+        "wait": None
+        if found.wait is None
+        else {
+            "seconds": found.wait.seconds,
+            "until_ended": list(found.wait.ends),
+            "running": found.wait.running,
+            "without_estimate": found.wait.without_estimate,
+        },
         "proof": {"digest": digest, "trials": found.trials, "minimal": found.is_checked, "cut": found.is_cut},
     }
 

@@ -55,7 +55,10 @@ def as_seen(found: Explanation, hidden: HiddenNames) -> Explanation:
     if place is not None:
         place = replace(place, ahead=tuple(hidden.removed(each) for each in place.ahead))
     parts = tuple(_part(each, hidden) for each in found.parts)
-    return replace(found, parts=parts, ways=tuple(way for way in ways if way), place=place)
+    wait = found.wait
+    if wait is not None:
+        wait = replace(wait, ends=tuple(hidden.removed(each) for each in wait.ends))
+    return replace(found, parts=parts, ways=tuple(way for way in ways if way), place=place, wait=wait)
 
 
 def _part(part: Part, hidden: HiddenNames) -> Part:

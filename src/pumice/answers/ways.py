@@ -205,7 +205,9 @@ class _Finder:
             return (*chosen[:place], CountedStep(chosen[place].step, count), *chosen[place + 1 :])
 
         one = chosen[place]
-        found = _least(one.count, lambda count: self.succeeds(at(count)), one.step.likely, may_be_none=len(chosen) > 1)
+        found = least_count(
+            one.count, lambda count: self.succeeds(at(count)), one.step.likely, may_be_none=len(chosen) > 1
+        )
         return at(found)
 
     def confirmed(self, found: _Found) -> Way | None:
@@ -253,7 +255,7 @@ def draft_of(world: World, chosen: Iterable[CountedStep]) -> Draft:
     return draft
 
 
-def _least(most: int, enough: Callable[[int], bool], likely: int = 0, *, may_be_none: bool = False) -> int:
+def least_count(most: int, enough: Callable[[int], bool], likely: int = 0, *, may_be_none: bool = False) -> int:
     """Return a count that is enough while half of it is not, and one less is not; of counts above ``_EXACT_MAX``, while
     a thirty-second less is not. ``most`` is enough.
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from pumice.answers.codes import Code
 from pumice.answers.edits import assign
 from pumice.answers.explanation import Explanation, explain
-from pumice.answers.ways import _least, draft_of
+from pumice.answers.ways import draft_of, least_count
 from pumice.answers.world import Draft, Trials, World, starts
 from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_PLUGINS
@@ -112,7 +112,7 @@ def test_limits_of_kai_are_raised_together_by_what_is_missing() -> None:
 
 @pytest.mark.parametrize("likely", [0, 1, 11, 12, 13, 40])
 def test_the_least_count_does_not_depend_on_what_seems_likely(likely: int) -> None:
-    assert _least(40, lambda count: count >= 12, likely) == 12
+    assert least_count(40, lambda count: count >= 12, likely) == 12
 
 
 @pytest.mark.parametrize("likely", [0, 999, 500, 510, 490])
@@ -123,7 +123,7 @@ def test_a_large_count_is_found_to_a_thirty_second(likely: int) -> None:
         asked.append(count)
         return count >= 500
 
-    assert 500 <= _least(1000, enough, likely) <= 516
+    assert 500 <= least_count(1000, enough, likely) <= 516
     assert len(asked) <= 18
 
 

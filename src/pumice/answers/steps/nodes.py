@@ -199,7 +199,7 @@ def _age(pod: Pod, now: float) -> float:
 def _remove(world: World, keys: tuple[str, ...], hours: float, held: float) -> Step:
     def apply(draft: Draft, count: int) -> None:
         for key in keys if count else ():
-            _take_away(draft, key)
+            end_job(draft, key)
 
     return Step(
         1,
@@ -219,7 +219,7 @@ def _remove_first(world: World, ordered: list[tuple[float, float, str]]) -> Step
 
     def apply(draft: Draft, count: int) -> None:
         for key in keys[:count]:
-            _take_away(draft, key)
+            end_job(draft, key)
 
     return Step(
         len(keys),
@@ -233,7 +233,7 @@ def _remove_first(world: World, ordered: list[tuple[float, float, str]]) -> Step
     )
 
 
-def _take_away(draft: Draft, key: str) -> None:
+def end_job(draft: Draft, key: str) -> None:
     """End a job: its pods have ended, and nothing is promised to it."""
     # Not removed, for a store takes a change at once and a removal by being filled again (``Trials.run``). A way is
     # confirmed with the job removed before it is given.

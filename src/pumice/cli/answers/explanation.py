@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pumice.answers.in_queue import AGE, NAME
@@ -13,19 +14,24 @@ from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from pumice.answers.all_waiting import Overview
+    from pumice.answers.codes import Code
     from pumice.answers.explanation import Explanation, Part
     from pumice.answers.in_queue import Place
+    from pumice.answers.waiting import Wait
     from pumice.answers.ways import Way
 
 _STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yellow", "unknown": "red"}
 
 
-def print_explanation(found: Explanation, digest: str, *, ways: bool = True) -> None:
-    """Print the verdict, the reason, and ways out with their commands. ``ways``: they were sought."""
+def print_explanation(
+    found: Explanation, digest: str, *, ways: bool = True, waited: Mapping[Code, float] | None = None
+) -> None:
+    """Print the verdict, the reason, and ways out with their commands. ``ways``: they were sought. ``waited``: seconds
+    by reason, from a record."""
     out = console()
     each = f" × {amount(found.each.resource, found.each.value)}" if found.each is not None else ""
     pods = f"{counted(found.pods, 'pod')}{each}, {found.waiting:,} waiting, minimum {found.minimum:,}"
-    facts = f"queue {found.queue or '-'}, {pods}{_since(found)}"
+    facts = f"queue {found.queue or '-'}, {pods}{_since(found)}{_by_reason(waited or {})}"
     out.print_parts((escaped(found.job), "bold"), (f"  {escaped(facts)}", "dim"))
     starts = found.verdict == "starts"
     # A job that runs is answered like one that starts, for programs; people would be misled by that word.
@@ -43,6 +49,8 @@ def print_explanation(found: Explanation, digest: str, *, ways: bool = True) -> 
         lines.add((f"way {letter}", "cyan"), escaped(_way(way)))
         for command in way.commands[:4]:
             lines.add("", (escaped(command), "dim"))
+    if found.wait is not None:
+        lines.add((f"way {'abcdefgh'[len(found.ways)]}", "cyan"), escaped(_wait(found.wait)))
     out.print_table(lines)
     if ways and not found.ways and found.verdict.value in ("not now", "never", "held"):
         out.print("none of the changes that Pumice tries helps")
@@ -54,6 +62,12 @@ def _since(found: Explanation) -> str:
     place = found.place
     waited = f", waiting {duration(found.waited_s)}" if found.waited_s else ""
     return waited + (f", number {place.number:,} of {place.count:,}" if place is not None and place.count > 1 else "")
+
+
+def _by_reason(waited: Mapping[Code, float]) -> str:
+    """Return for how long each reason held a job back."""
+    parts = ", ".join(f"{duration(seconds)} {code.value}" for code, seconds in waited.items())
+    return f"; of the cycles recorded: {parts}" if parts else ""
 
 
 def _held_by(part: Part) -> str:
@@ -74,6 +88,17 @@ def _summary(found: Explanation) -> str:
     if found.verdict == "starts":
         return escaped(found.parts[0].sentence) if count else ""
     return f"{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
+
+
+def _wait(wait: Wait) -> str:
+    if wait.seconds is None:
+        why = f"{wait.without_estimate:,} of {counted(wait.running, 'running job')} have no estimate"
+        if wait.without_estimate == wait.running:
+            why = "no estimate of running jobs"
+        return f"wait: not known ({why if wait.without_estimate else 'other jobs take what running ones leave'})"
+    more = len(wait.ends) - 1
+    others = f" and {counted(more, 'other')} before it" if more else ""
+    return f"wait: about {duration(wait.seconds)}, until {wait.ends[-1]}{others} {'have' if more else 'has'} ended"
 
 
 def _way(way: Way) -> str:

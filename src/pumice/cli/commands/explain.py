@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from pumice.cli.answers.recording import FOLDER, recorded_policy
 from pumice.cli.answers.served import ask, server_option
 from pumice.cli.answers.starts import as_seen, predictions_of, print_starts, starts_described, starts_options
 from pumice.cli.answers.world import Question, WorldOptions, conf_option, namespaces_option, read_world, world_options
 from pumice.cli.errors import InputError
-from pumice.cli.output import fail_for, print_json
+from pumice.cli.output import fail_for, print_json, say
 
 if TYPE_CHECKING:
+    from pumice.answers.codes import Code
     from pumice.sim.starts.predicted import Predictions
 
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 @world_options
 @click.option("--no-ways", is_flag=True, help="Only the reason, without a search for ways out.")
 @starts_options
+@click.option("--record", type=FOLDER, metavar="DIR", help="Also how long each reason held it, from a record.")
 @namespaces_option
 @server_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
@@ -43,6 +46,7 @@ def explain(
     within: float,
     samples: int,
     seed: int,
+    record: Path | None,
     seen: frozenset[str] | None,
     server: str,
     as_json: bool,
@@ -62,8 +66,11 @@ def explain(
       pumice explain ml/bert cycle.pumice --json | jq .ways_out
       pumice explain --all cluster/
       pumice explain ml/bert cycle.pumice --starts --within 2d
+      pumice explain ml/bert cycle.pumice --record /var/lib/pumice/record
       pumice explain ml/bert --server http://127.0.0.1:8080 --starts
     """
+    if record is not None and (server or everyone or seen is not None):
+        raise InputError("--record: wanted one JOB and files, without --server, --all and --for-namespaces")
     if server:
         ahead_of = [("starts", "1"), ("within", f"{within:.3f}s"), ("samples", str(samples)), ("seed", str(seed))]
         about = [("ways", "0" if no_ways else "1"), *(ahead_of if starts else [])]
@@ -78,7 +85,8 @@ def explain(
     if everyone:
         _explain_all(asked, ahead, as_json=as_json)
     else:
-        _explain_one(asked, words[0], ahead, seen, ways=not no_ways, as_json=as_json)
+        waited = partial(_waited_by_code, record, plugins_dir) if record is not None else None
+        _explain_one(asked, words[0], ahead, seen, waited, ways=not no_ways, as_json=as_json)
     fail_for(ctx, asked.problems)
 
 
@@ -100,6 +108,7 @@ def _explain_one(
     job: str,
     ahead: Callable[[], Predictions] | None,
     seen: frozenset[str] | None,
+    waited: Callable[[str], Mapping[Code, float]] | None,
     *,
     ways: bool,
     as_json: bool,
@@ -122,12 +131,31 @@ def _explain_one(
     found = explanation_as_seen(explain(asked.world, key, ways=ways, trials=trials), hidden)
     digest = digest_of(asked.world.now, trials.base.decisions)
     start = None if ahead is None else as_seen(ahead(), hidden)
+    by_code = None if waited is None else waited(key)
     if as_json:
-        print_json(described(found, digest) | ({} if start is None else {"start": starts_described(start, key)}))
+        more: dict[str, Any] = {} if start is None else {"start": starts_described(start, key)}
+        more |= {} if by_code is None else {"waited_by_code_s": dict(by_code)}
+        print_json(described(found, digest) | more)
     else:
-        print_explanation(found, digest, ways=ways)
+        print_explanation(found, digest, ways=ways, waited=by_code)
         if start is not None:
             print_starts(start, key)
+
+
+def _waited_by_code(record: Path, plugins_dir: str, job: str) -> Mapping[Code, float]:
+    """Return for how many seconds each reason held a job back, from the recorded cycles. Raises: InputError."""
+    from pumice.runtime.record.reading import End, RecordError
+    from pumice.runtime.record.replay import replay
+    from pumice.runtime.record.story import JobNames, story, waited_by_code
+
+    names = JobNames(job)
+    try:
+        found = list(story(names.watch(replay(record, recorded_policy(plugins_dir))), job))
+    except RecordError as error:
+        raise InputError(str(error)) from None
+    for end in (each for each in found if isinstance(each, End)):
+        say(f"note: {end.why}")
+    return waited_by_code([each for each in found if not isinstance(each, End)], names.until)
 
 
 def _explain_all(asked: Question, ahead: Callable[[], Predictions] | None, *, as_json: bool) -> None:
