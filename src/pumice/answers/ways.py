@@ -73,6 +73,12 @@ class _Found(Struct, frozen=True):
     def text(self) -> tuple[str, ...]:
         return tuple(each.step.text(each.count) for each in self.chosen)
 
+    def with_step(self, place: int, step: Step) -> tuple[tuple[Step, ...], tuple[int, ...]]:
+        """Return the steps with another one at one place, with the counts that they have, of the other one the most."""
+        counts = [sum(each.count for each in self.chosen if each.step is one) for one in self.steps]
+        steps = (*self.steps[:place], step, *self.steps[place + 1 :])
+        return steps, (*counts[:place], step.most, *counts[place + 1 :])
+
     def part(self, place: int) -> float:
         """Return what the step at one place costs."""
         return cost_of(each for each in self.chosen if each.step is self.steps[place]).rank[0]
@@ -131,7 +137,7 @@ def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found
         for step in steps:
             if best is None or cost_of([CountedStep(step, 1)]).rank[0] >= best.part(place):
                 continue
-            other = finder.smallest((*best.steps[:place], step, *best.steps[place + 1 :]))
+            other = finder.smallest(*best.with_step(place, step))
             if other is not None and cost_of(other.chosen).rank < cost_of(best.chosen).rank:
                 best = other
                 yield other
@@ -180,9 +186,10 @@ class _Finder:
     def succeeds(self, chosen: tuple[CountedStep, ...]) -> bool:
         return self.effect(chosen) is not None
 
-    def smallest(self, steps: tuple[Step, ...]) -> _Found | None:
-        """Return the smallest counts with which these steps place the job, None where they do not at all."""
-        chosen = self._enough(steps)
+    def smallest(self, steps: tuple[Step, ...], first: tuple[int, ...] = ()) -> _Found | None:
+        """Return the smallest counts with which these steps place the job, None where they do not at all. ``first``:
+        counts that are tried before others."""
+        chosen = self._enough(steps, first)
         if chosen is None:
             return None
         for place in range(len(chosen)):
@@ -190,13 +197,14 @@ class _Finder:
         effect = self.effect(chosen)
         return None if effect is None else _Found(tuple(each for each in chosen if each.count), effect, steps)
 
-    def _enough(self, steps: tuple[Step, ...]) -> tuple[CountedStep, ...] | None:
+    def _enough(self, steps: tuple[Step, ...], first: tuple[int, ...]) -> tuple[CountedStep, ...] | None:
         """Return counts with which these steps place the job: those that are likely, the largest, or of a single step
         the smallest, for more of it may let others in before the job."""
         most = tuple(CountedStep(step, step.most) for step in steps)
         likely = tuple(CountedStep(step, step.likely or step.most) for step in steps)
         one = [(CountedStep(step, 1),) for step in steps[:1] if len(steps) == 1]
-        return next((each for each in dict.fromkeys((likely, most, *one)) if self.succeeds(each)), None)
+        given = [tuple(CountedStep(step, count) for step, count in zip(steps, first, strict=True))] if first else []
+        return next((each for each in dict.fromkeys((*given, likely, most, *one)) if self.succeeds(each)), None)
 
     def _with_least(self, chosen: tuple[CountedStep, ...], place: int) -> tuple[CountedStep, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""

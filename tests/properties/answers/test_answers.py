@@ -26,6 +26,7 @@ def test_the_first_way_out_starts_the_job_and_half_of_it_does_not(language: str,
         ("kai", 50022, "ns/j1"),
         ("volcano", 50023, "ns/j3"),
         ("volcano", 100000, "ns/j0"),  # of one obstacle, a step that is not among the first
+        ("kai", 100000, "ns/j2"),  # with the other step as it was found
         ("volcano", 100024, "ns/j3"),  # one more node, and not two
     ],
 )
