@@ -35,6 +35,12 @@ def domains_of(ssn: Session, job: int) -> list[Bool | None]:
     return [*_of_hypernodes(ssn, min(bound for bound in bounds if bound is not None))]
 
 
+def needs_all(ssn: Session, job: int) -> bool:
+    """Return True if a job starts only where all of its waiting pods have room, and not only its minimum. Source: the
+    plugin network-topology-aware of Volcano, which looks for hypernodes with room for all tasks of a sub-job."""
+    return bool(ssn.tables.jobs.has_topology[job]) and not in_label_domain(ssn.tables, job)
+
+
 def _of_label(ssn: Session, label: str) -> list[Bool]:
     """Return the domains of a node label."""
     codes = derived(ssn).label(label).codes

@@ -22,7 +22,7 @@ from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
 from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
-from pumice.ours.reservation_domains import domains_of
+from pumice.ours.reservation_domains import domains_of, needs_all
 from pumice.ours.reservation_slots import Slot, Slots
 from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost
 from pumice.placing.derived import derived
@@ -82,14 +82,15 @@ class Plan:
         self.kept: list[Kept] = []
         self.claims: list[Claim] = []
         self._slots: Slots | None = None
-        self._starting: list[int] = []
+        #: Jobs that fit now and go before: the room that the plan rests on is without their minimum.
+        self.starting: list[int] = []
         self._fill()
 
     @property
     def is_firm(self) -> bool:
         """True if the starts of the reservations rest on what runs alone. If jobs before them start in this cycle too,
         their nodes are not decided yet."""
-        return bool(self.kept) and not self._starting
+        return bool(self.kept) and not self.starting
 
     def as_numbers(self) -> F64:
         """Return the jobs and the starts of the reservations as numbers, none for none."""
@@ -100,6 +101,12 @@ class Plan:
         """Return the places that a pod of each class takes from each claim. Shape (C, claims)."""
         columns = [claim.lost for claim in self.claims]
         return np.stack(columns, axis=1) if columns else np.zeros((self.ssn.tables.classes.capacity, 0))
+
+    def starts(self) -> Bool:
+        """Return the jobs that are to start now. Shape (J,)."""
+        found = np.zeros(len(self.rank), dtype=bool)
+        found[self.starting] = True
+        return found
 
     def _candidates(self) -> AnyArray:
         """Return waiting jobs that may get a reservation, oldest first."""
@@ -133,8 +140,6 @@ class Plan:
             jobs, begins = self.ssn.tables.jobs, [claim.begins for claim in self.claims]
             estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s) + self._grace_s
             self.late[:] = np.searchsorted(begins, self.ssn.now + estimates, side="left")
-            # Those that start now are part of the room that the plan rests on.
-            self.late[self._starting] = 0
 
     def _reserve_one(self, candidates: Sequence[int], room: RoomOverTime) -> None:
         """Reserve for the first job that does not fit now. Jobs before it are counted on the nodes that they fit on."""
@@ -151,7 +156,7 @@ class Plan:
             until = start + self._estimate(job)
             if start <= now:
                 room.take(demands, until)
-                self._starting.append(job)
+                self.starting.append(job)
                 continue
             count = sum(demand.pods for demand in demands)
             # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
@@ -187,19 +192,18 @@ class Plan:
             if planned is None:
                 continue
             slots.add(planned)
-            if planned.start <= now:
-                self._starting.append(job)
-                continue
             found.append(planned)
-            if len(found) == self._most:
+            if planned.start <= now:
+                self.starting.append(job)
+            elif len(found) - len(self.starting) == self._most:
                 break
         # More jobs were planned than may have a reservation: for the rest nothing is kept.
-        for job in set(choices) - set(self._starting) - {slot.job for slot in found}:
+        for job in set(choices) - {slot.job for slot in found}:
             slots.remove(job)
         # Those that start now go first: a job that may only start because places are to spare must not take theirs.
-        for place, job in enumerate((*self._starting, *(slot.job for slot in found)), 1):
-            self.rank[job] = place
-        for slot in found:
+        found.sort(key=lambda slot: slot.start > now)
+        for place, slot in enumerate(found, 1):
+            self.rank[slot.job] = place
             parts = [[demand] for demand in slot.demands]
             self._keep(slot.job, slot.demands, choices[slot.job], slot.start, slot.until, slots.spare(slot), parts)
         self._slots = slots
@@ -226,11 +230,14 @@ class Plan:
         found = Reservation(
             self.ssn.tables.jobs.uids[job], count, start, until, count + spare[0], spare[0], self._awaited(start)
         )
-        self.kept.append(Kept(job, demands, choices, found))
+        kept = Kept(job, demands, choices, found)
+        # What starts now has claims too, because pods beyond the minimum of another could take its places.
+        if job not in self.starting:
+            self.kept.append(kept)
         # A claim that has begun binds all jobs, however soon they say that they end.
         begins = start if yields else -np.inf
         self.claims += [
-            Claim(self.kept[-1], begins, each, self._lost_to(part), part[0].within)
+            Claim(kept, begins, each, self._lost_to(part), part[0].within)
             for each, part in zip(spare, parts, strict=True)
         ]
 
@@ -267,7 +274,9 @@ class Plan:
         tables = self.ssn.tables
         # Only the minimum: pods beyond it start one by one, and nothing is kept for them.
         rows = tables.jobs.tasks[job]
-        rows = rows[tables.tasks.status[rows] == TaskStatus.PENDING][: max(int(tables.jobs.min_available[job]), 1)]
+        rows = rows[tables.tasks.status[rows] == TaskStatus.PENDING]
+        if not needs_all(self.ssn, job):
+            rows = rows[: max(int(tables.jobs.min_available[job]), 1)]
         # By class: a gang of thousands of equal pods costs as much as one pod.
         classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
         found = [

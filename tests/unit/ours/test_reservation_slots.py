@@ -68,6 +68,20 @@ def test_a_job_that_would_end_in_time_goes_before_all() -> None:
     assert started(found, reservations=64) == ["short"]
 
 
+def test_pods_beyond_the_minimum_take_no_places_of_a_job_that_starts_as_well() -> None:
+    group, *members = job("elastic", 4, "9d")
+    found = four([replace(group, min_member=1), *members], job("pair", 2, "1h", 60.0))
+    ran = run(found, policy(reservations=8), now=HOUR)
+    assert sorted(ran.binds) == ["ns/elastic-0", "ns/pair-0", "ns/pair-1"]
+
+
+def test_pods_beyond_the_minimum_leave_the_reserved_job_its_places() -> None:
+    group, *members = job("elastic", 4, "9d")
+    found = four([replace(group, min_member=1), *members], job("trio", 3, "1h", 60.0))
+    for reservations in (1, 8):
+        assert sorted(run(found, policy(reservations=reservations), now=HOUR).binds) == ["ns/elastic-0"]
+
+
 def test_a_start_that_was_said_is_kept_when_an_older_job_may_start_earlier() -> None:
     """The first job may start an hour sooner than was said, and takes no place from the second for that."""
     room, asked = slots(1.0, 5.0, 9.0), {0: demand(3), 1: demand(2)}

@@ -84,13 +84,14 @@ class Reserve:
         self.late = ssn.column(f"{NAME}.late", "job", values=plan.late)
         self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost())
         self.spare = ssn.column(f"{NAME}.spare", values=np.array([float(claim.spare) for claim in plan.claims]))
+        self.starts = ssn.column(f"{NAME}.starts", "job", values=plan.starts())
         # Claims in a domain keep late pods off its nodes; others are counted wherever a pod goes.
         self.domains = [claim.within for claim in plan.claims]
         self.claimed_by = np.array([claim.kept.job for claim in plan.claims], dtype=np.int64)
         # What the refusals name, so that none is repeated after it has become wrong.
         self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
         # Without a reservation nothing is asked, so that equal jobs share their failures.
-        self.unused_points = () if self.kept else (points.allocatable, points.on_allocate)
+        self.unused_points = () if self.claims else (points.allocatable, points.on_allocate)
         if all(within is None for within in self.domains):
             self.unused_points = (*self.unused_points, points.predicate)
 
@@ -139,17 +140,23 @@ class Reserve:
         rank = self.rank.array[jobs.rows].astype(np.int64)
         return np.where(rank > 0, rank, PLANS_MAX + 1)
 
-    @points.allocatable(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named"))))
+    @points.allocatable(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts"))))
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
         """Return how many of the tasks leave the reserved jobs their room."""
-        job, tables = int(tasks.job[0]), self.ssn.tables
+        job = int(tasks.job[0])
         claims = self._binding(job, in_domains=False)
-        each = self.lost.array[tables.tasks.cls[tasks.rows]][:, claims]
+        if job >= 0 and self.starts.array[job]:
+            # The filter lets its minimum into all domains, so pods beyond it are counted here.
+            claims = np.concatenate((claims, self._binding(job, in_domains=True)))
+        each = self.lost.array[self.ssn.tables.tasks.cls[tasks.rows]][:, claims]
         if not each.any():
             return len(tasks)
         spare = self.spare.array[claims]
-        jobs = tables.jobs
-        missing = int(jobs.min_available[job]) - Job(tables, job).held_count
+        missing = self._missing(job)
+        if self.starts.array[job]:
+            # The plan is without the minimum of a job that starts now, and pods beyond it are late as others are.
+            each[: max(missing, 0)] = 0.0
+            missing = 0
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
         short = each[0] * max(missing, 1) > spare
         if short.any() and (each == each[0]).all():
@@ -158,11 +165,14 @@ class Reserve:
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
         return int((np.cumsum(each, axis=0) <= spare).all(axis=1).sum())
 
-    @points.predicate(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named"))))
+    @points.predicate(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts"))))
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Reject the nodes of domains in which no place is left to spare. Shape (rows,)."""
         tasks = self.ssn.tables.tasks
-        claims = self._binding(int(tasks.job[task.row]), in_domains=True)
+        job = int(tasks.job[task.row])
+        if job >= 0 and self.starts.array[job]:
+            return None
+        claims = self._binding(job, in_domains=True)
         lost, spare = self.lost.array[tasks.cls[task.row]], self.spare.array
         for claim in claims[lost[claims] > spare[claims]].tolist():
             kept, within = self.claims[claim].kept.reservation, self.domains[claim]
@@ -180,12 +190,20 @@ class Reserve:
         claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
         if len(claims):
             taken = self.lost.array[tasks.cls[list(run.rows)]][:, claims]
+            if job >= 0 and self.starts.array[job]:
+                # They are counted as held by now.
+                taken[: max(len(taken) + self._missing(job), 0)] = 0.0
             for i, claim in enumerate(claims.tolist()):
                 within = self.domains[claim]
                 if within is not None:
                     taken[:, i] *= within[list(run.nodes)]
             # Through the journal, so that an attempt that fails gives its places back.
             self.ssn.journal.add(self.spare, claims, -taken.sum(axis=0))
+
+    def _missing(self, job: int) -> int:
+        """Return how many pods a job has to get until it has its minimum, below 0 for pods beyond it."""
+        tables = self.ssn.tables
+        return int(tables.jobs.min_available[job]) - Job(tables, job).held_count
 
     def _binding(self, job: int, *, in_domains: bool) -> I64:
         """Return the claims whose places a job has to leave: those that begin before it ends, less its own; those in a

@@ -48,7 +48,7 @@ def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
     mix = _Mix(leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], fills)
     return [
         *nodes,
-        *(_racks(dice, len(nodes)) if dice.chance(0.4) else ()),
+        *(racks(dice, len(nodes)) if dice.chance(0.4) else ()),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in (("low", 1), ("high", 9))),
         *queues,
         *_budgets(dice),
@@ -73,7 +73,7 @@ def _nodes(dice: Dice) -> Iterator[Raw]:
         yield raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room})
 
 
-def _racks(dice: Dice, nodes: int) -> Iterator[Raw]:
+def racks(dice: Dice, nodes: int) -> Iterator[Raw]:
     """Yield a HyperNode for each half of the nodes, and one above both."""
     names = []
     for r, members in enumerate((range(nodes // 2), range(nodes // 2, nodes))):

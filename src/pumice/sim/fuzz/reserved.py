@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
-from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, VOLCANO, Raw, raw
+from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, VOLCANO, Raw, racks, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
@@ -16,7 +16,12 @@ def draw_reserving_conf(dice: Dice) -> Conf:
     ``overcommit``, an older job may be admitted after room was reserved for a younger one, and goes first.)"""
     after, backfill = dice.one(("0s", "0s", "30s", "5m")), dice.chance(0.8)
     arguments = {"after": after, "backfill": backfill, "reservations": dice.one((1, 1, 2, 5, 64))}
-    names = ["gang", "predicates", *dice.some(["ours/shortest", "nodeorder", "binpack", "drf"], 0.5)]
+    names = [
+        "gang",
+        "predicates",
+        "network-topology-aware",
+        *dice.some(["ours/shortest", "nodeorder", "binpack", "drf"], 0.5),
+    ]
     plugins = [{"name": "ours/reserve", "arguments": arguments}, *({"name": name} for name in dice.shuffled(names))]
     actions = ["enqueue", "allocate", *dice.some(["backfill"], 0.5)]
     conf: Conf = {"actions": ", ".join(actions), "tiers": [{"plugins": plugins}]}
@@ -29,7 +34,7 @@ def draw_reserving_conf(dice: Dice) -> Conf:
 
 
 def draw_reserved_objects(dice: Dice) -> list[Raw]:
-    """Return nodes of two sizes, some with GPUs, and gangs with estimates."""
+    """Return nodes of two sizes, some with GPUs, and gangs with estimates, some within one of two hypernodes."""
     nodes = []
     for i in range(dice.number(2, 5)):
         room = {"cpu": str(dice.one((4, 8))), "memory": "64Gi", "pods": "20"}
@@ -39,12 +44,15 @@ def draw_reserved_objects(dice: Dice) -> list[Raw]:
         nodes.append(raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room}))
     gpus = any(_GPU in node["status"]["allocatable"] for node in nodes)
     queue = raw(VOLCANO, "Queue", "default", spec={"weight": 1}, status={"state": "Open"})
-    return [*nodes, queue, *(_job(dice, j, gpus) for j in range(dice.number(6, 12)))]
+    within = [*racks(dice, len(nodes))] if dice.chance(0.3) else []
+    return [*nodes, queue, *within, *(_job(dice, j, gpus, bool(within)) for j in range(dice.number(6, 12)))]
 
 
-def _job(dice: Dice, j: int, gpus: bool) -> Raw:
+def _job(dice: Dice, j: int, gpus: bool, has_domains: bool) -> Raw:
     tasks = [_task(dice, "worker", dice.number(1, 5), gpus)]
-    if dice.chance(0.2):
+    is_together = has_domains and dice.chance(0.4)
+    # Within a domain unlike pods are not packed, so that a gang of them may find no place although it fits.
+    if dice.chance(0.2) and not is_together:
         tasks.append(_task(dice, "ps", dice.number(1, 2), gpus))
     total = sum(task["replicas"] for task in tasks)
     seconds = dice.number(5, 400)
@@ -59,6 +67,8 @@ def _job(dice: Dice, j: int, gpus: bool) -> Raw:
         "schedulerName": "volcano",
         "tasks": tasks,
     }
+    if is_together:
+        spec["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
     metadata = {"namespace": "ns", "annotations": notes}
     return raw("batch.volcano.sh/v1alpha1", "Job", f"job{j}", metadata=metadata, spec=spec)
 
