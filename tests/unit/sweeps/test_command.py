@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from pumice.algorithms.intervals import mean_interval
+from pumice.cli.answers.sweep import print_settings
 from pumice.cli.main import main
+from pumice.sweeps.results import Setting
 from tests.unit.sweeps.kit import CONF, DEMO
 
 PUMICE = [sys.executable, "-c", "from pumice.cli.main import main; main(prog_name='pumice')", "sweep"]
@@ -44,6 +49,34 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert found["universes"] == found["finished"] == 4 and len(found["settings"]) == 2
     assert found["settings"][0]["behind"] is None and found["settings"][1]["behind_interval"]
     return out
+
+
+def test_the_table_of_settings_has_a_column_for_each_thing_that_differs(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    text = CliRunner().invoke(main, ["sweep", *ASKED, "--out", str(out)]).stdout.splitlines()
+    assert text[0] == "4 universes, 2 settings, by wait_mean, best first"
+    assert text[2].split()[:2] == ["policy", "wait_mean"] and len(text) == 6
+    assert {line.split()[0] for line in text[4:]} == {"default", Path(CONF).stem}
+
+
+def test_settings_are_called_by_the_shortest_names_that_tell_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    def of(policy: str, *values: int, names: tuple[str, ...]) -> Setting:
+        value = mean_interval(np.array([1.0, 2.0]))
+        return Setting(policy, "4x8gpu", tuple(zip(names, values, strict=True)), value, None)
+
+    print_settings([of("a/drf.conf", 1, 2, names=("nodeorder.x.weight", "drf.on"))], "wait_mean", 2)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:3] == ["weight is nodeorder.x.weight", "on is drf.on"] and shown[6].split()[:4] == [
+        "drf",
+        "1",
+        "2",
+        "4x8gpu",
+    ]
+    alike = ("nodeorder.x.weight", "nodeorder.y.weight")
+    print_settings([of("a/drf.conf", 1, 2, names=alike), of("b/drf.conf", 1, 2, names=alike)], "wait_mean", 2)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[2].split()[:3] == ["policy", *alike] and shown[4].split()[0] == "a/drf.conf"
 
 
 def test_polars_reads_the_table(whole: Path) -> None:

@@ -23,19 +23,30 @@ _SHOWN_MAX = 30
 def print_settings(settings: Sequence[Setting], figure: str, universes: int) -> None:
     """Print all settings, the best first, with the differences to it."""
     out = console()
-    out.print(f"{counted(universes, 'universe')}, {counted(len(settings), 'setting')}, by {figure}, best first\n")
+    out.print(f"{counted(universes, 'universe')}, {counted(len(settings), 'setting')}, by {figure}, best first")
+    arguments = [name for name, _ in settings[0].arguments] if settings else []
+    heads = _short_names(arguments)
+    for head, name in zip(heads, arguments, strict=True):
+        if head != name:
+            out.print(escaped(f"{head} is {name}"))
+    out.print()
+    called, sizes = _policy_names([each.policy for each in settings]), any(each.nodes for each in settings)
     table = Table(
-        Column("setting"),
+        Column("policy"),
+        *(Column(escaped(head), right=True) for head in heads),
+        *([Column("nodes", right=True)] if sizes else []),
         Column(figure, right=True),
         Column("95 % interval", right=True),
-        Column("behind the best", right=True),
-        Column("interval, corrected", right=True),
+        Column("behind\nthe best", right=True),
+        Column("interval,\ncorrected", right=True),
         Column(""),
     )
     for each in settings[:_SHOWN_MAX]:
         behind = each.behind
         table.add(
-            escaped(setting_text(each)),
+            escaped(called[each.policy]),
+            *(escaped(str(value)) for _, value in each.arguments),
+            *([each.nodes] if sizes else []),
             _value(each.value.mean, figure),
             _interval(each.value, figure),
             "best" if behind is None else _value(behind.mean, figure),
@@ -49,10 +60,16 @@ def print_settings(settings: Sequence[Setting], figure: str, universes: int) -> 
         out.print("\nOne seed does not show whether a difference is chance. Use --seeds 0..4 and --shake.")
 
 
-def setting_text(setting: Setting) -> str:
-    """Return a setting in words."""
-    arguments = "".join(f" {name}={value}" for name, value in setting.arguments)
-    return f"{Path(setting.policy).name}{arguments}{f' on {setting.nodes}' if setting.nodes else ''}"
+def _short_names(names: Sequence[str]) -> list[str]:
+    """Return the last part of each dotted name, or the name as it is if two end alike."""
+    last = [name.rpartition(".")[2] for name in names]
+    return last if len(set(last)) == len(last) else list(names)
+
+
+def _policy_names(policies: Sequence[str]) -> dict[str, str]:
+    """Return what to call each policy: its file without folder and ending, or its path if two are called alike."""
+    short = {each: Path(each).stem for each in policies}
+    return short if len(set(short.values())) == len(short) else {each: each for each in policies}
 
 
 def cell_text(value: float, figure: str) -> str:
