@@ -11,7 +11,9 @@ DEMO_REPORT ?= demo.html
 DEMO        ?= $(BIN)/pumice simulate examples/demo --report $(DEMO_REPORT)
 BENCH       ?= $(BIN)/python -m bench
 TEST_ARGS   ?=
-PYTHONS     ?= python3.11 python3.12 python3.13 python3.14
+# Of each supported version the one on PATH, else one of pyenv's; the bare name is said not to be installed.
+PYTHONS     ?= $(foreach version,3.11 3.12 3.13 3.14,$(or $(shell python$(version) -c "import sys; print(sys.executable)" 2>/dev/null),\
+	$(lastword $(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python)),python$(version)))
 FUZZ_COUNT  ?= 20000
 FUZZ_SEED   ?= 1
 FUZZ_SEEDS  ?= 0..9999
