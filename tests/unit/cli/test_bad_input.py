@@ -226,6 +226,11 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
         pytest.param(["simulate"], "missing argument 'INPUT…' (pumice simulate --help for more)", id="no-input"),
         pytest.param(["simulate", "nope"], "nope: no such file or folder", id="no-file"),
         pytest.param(["conformance", "nope"], "nope: no such file or folder", id="no-cases"),
+        pytest.param(
+            ["serve", "--listen", "127.0.0.1:0"],
+            "--listen: found '127.0.0.1:0', wanted an address; its port is --port 0",
+            id="address-with-port",
+        ),
         pytest.param(["check-conf", "nope"], "nope: no such file or folder", id="no-conf"),
         pytest.param(
             ["simulate", "{good}", "--conf", "nope"], "nope: no such file or folder", id="no-conf-to-simulate"

@@ -103,9 +103,10 @@ def test_fills_are_within_the_published_deviation(name: str, monkeypatch: pytest
 
 @pytest.mark.long
 @with_traces
-def test_fills_of_shared_gpus_are_within_the_published_deviation(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = ran("fgd-shares", monkeypatch, traces=str(OPENB))
-    assert len(rows) == 4 and all(row["within"] for row in rows.values())
+@pytest.mark.parametrize("share", [40, 60, 80, 100])
+def test_fills_of_shared_gpus_are_within_the_published_deviation(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    (row,) = ran("fgd-shares", monkeypatch, traces=str(OPENB), shares=(share,)).values()
+    assert row["within"], row
 
 
 @pytest.mark.long

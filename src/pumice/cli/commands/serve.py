@@ -142,6 +142,9 @@ def serve(**given: Any) -> None:
     require_there(wanted.manifests)
     if not wanted.kubeconfig.parent.is_dir():
         raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} does not exist")
+    host, _, port = wanted.listen.rpartition(":")
+    if host and ":" not in host and port.isdecimal():  # not an address of IPv6
+        raise InputError(f"--listen: found {wanted.listen[:60]!r}, wanted an address; its port is --port {port}")
     if (wanted.tls_cert is None) != (wanted.tls_key is None):
         raise InputError("--tls-cert and --tls-key go together")
     if wanted.salvage and wanted.data is None:
