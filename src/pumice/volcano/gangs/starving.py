@@ -11,14 +11,15 @@ from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.volcano import points
-from pumice.volcano.topology.rules import common_label, in_label_domain
+from pumice.volcano.topology.rules import common_label, in_label_domain, labels_of_groups
 
 
 def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False) -> dict[int, list[int]]:
     """Return the rows of admitted, valid and starving jobs with a task to place, by queue, in row order.
 
-    ``with_topology`` False: leave out jobs with a network topology anywhere. ``in_domains``: with jobs that must be in
-    one domain of a node label; those whose groups have domains of their own are left out in any case.
+    ``with_topology`` False: leave out jobs with a network topology anywhere. ``in_domains``: with jobs of which all
+    pods, or those of each PodGroup in the tree, must be in one domain of a node label; trees in which groups of groups
+    have domains are left out in any case.
     """
     jobs = ssn.tables.jobs
     which = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
@@ -29,7 +30,7 @@ def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False
         which &= ~jobs.has_topology
     # Evictions that know no domains of node labels would vacate nodes in several.
     for row in (which & jobs.has_topology).nonzero()[0].tolist():
-        which[row] = not in_label_domain(ssn.tables, row) or (in_domains and bool(common_label(ssn.tables, row)))
+        which[row] = not in_label_domain(ssn.tables, row) or (in_domains and _knows_domains(ssn, row))
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     rows = ssn.world.without_refused(which.nonzero()[0])
     if not len(rows):
@@ -39,6 +40,11 @@ def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False
     for job, queue in zip(rows[starve].tolist(), jobs.queue[rows[starve]].tolist(), strict=True):
         found.setdefault(queue, []).append(job)
     return found
+
+
+def _knows_domains(ssn: Session, job: int) -> bool:
+    """Return True if evictions for a gang can be kept to the domains in which its pods must be."""
+    return bool(common_label(ssn.tables, job) or labels_of_groups(ssn.tables, job))
 
 
 def all_of(starving: dict[int, list[int]]) -> AnyArray:

@@ -57,11 +57,11 @@ def domains_with_room(
 
 
 def domains_to_vacate(
-    ssn: Session, label: str, members: Sequence[int] | AnyArray, rows: Sequence[int]
+    ssn: Session, label: str, members: Sequence[int] | AnyArray, rows: Sequence[int], only: Bool | None = None
 ) -> list[tuple[str, Bool]]:
     """Return the domains of a label in which room may be made for the waiting tasks ``rows``, by name and as masks of
-    nodes (N,): that with the most room first, where the fewest must leave. ``members`` as above."""
-    found = sorted(_domains(ssn, label, members, rows, None), key=lambda each: (-each[0], each[1]))
+    nodes (N,): that with the most room first, where the fewest must leave. ``members`` and ``only`` as above."""
+    found = sorted(_domains(ssn, label, members, rows, only), key=lambda each: (-each[0], each[1]))
     return [(name, within) for _, name, within in found]
 
 

@@ -47,6 +47,21 @@ def common_label(tables: Tables, job: int) -> str:
     return gang.topology.required
 
 
+def labels_of_groups(tables: Tables, job: int) -> dict[int, str]:
+    """Return the node label in one domain of which all pods of a PodGroup must be, by sub-job, for a tree of which some
+    PodGroups have domains of their own. Empty for other jobs, and for trees with domains of groups of groups."""
+    gang = tables.jobs.groups[job].gang if in_label_domain(tables, job) else None
+    if gang is None:
+        return {}
+    labels = {each.name: each.topology.required for each in gang.sub_groups if each.topology is not None}
+    if not labels or labels.keys() & gang.children().keys():
+        return {}
+    # The UID of a sub-job is that of its job, a separator, and the name of the group.
+    start = len(tables.jobs.uids[job]) + 1
+    named = {sub: tables.subs.uids[sub][start:] for sub in tables.jobs.subs[job]}
+    return {sub: labels[name] for sub, name in named.items() if name in labels}
+
+
 def has_hard(tables: Tables, job: int) -> bool:
     """Return True if the job or one of its sub-jobs has a bound."""
     jobs = tables.jobs

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import NodeRows
 from pumice.framework.cycle.session import Session
+from pumice.model.status import TaskStatus
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
 from pumice.volcano.topology.label_domains import domains_to_vacate
-from pumice.volcano.topology.rules import common_label, has_hard
+from pumice.volcano.topology.rules import common_label, has_hard, labels_of_groups
 
 
 class GangPlace(NamedTuple):
@@ -36,10 +39,9 @@ class GangPlaces:
         contain all nodes to which tasks are nominated come first (decision 0016)."""
         tables, job = self._ssn.tables, self.job
         if label := common_label(tables, job):
-            found = [
-                GangPlace(name, NodeRows(tables, within.nonzero()[0]), -1)
-                for name, within in domains_to_vacate(self._ssn, label, tables.jobs.tasks[job], waiting)
-            ]
+            found = self._in_domains(label, tables.jobs.tasks[job], waiting)
+        elif labels := labels_of_groups(tables, job):
+            found = self._of_groups(waiting, labels)
         else:
             found = self._of_tree()
         promised = tables.tasks.nominated[waiting]
@@ -52,6 +54,10 @@ class GangPlaces:
 
     def of_sub_job(self, sub: int, place: GangPlace) -> list[GangPlace]:
         """Return the places inside one of the job in which a sub-job is tried, in order."""
+        if label := labels_of_groups(self._ssn.tables, self.job).get(sub):
+            tasks = self._ssn.tables.subs.tasks[sub]
+            waiting = tasks[self._ssn.tables.tasks.status[tasks] == TaskStatus.PENDING]
+            return self._in_domains(label, tasks, waiting.tolist(), place)
         if not has_hard(self._ssn.tables, self.job):
             return [place]
         gradients = gradients_for_sub_job(self._ssn, sub, place.hypernode, EVICT)
@@ -64,6 +70,34 @@ class GangPlaces:
         if found is None:
             found = self._before_trials[sub, place.name] = self.of_sub_job(sub, place)
         return found
+
+    def _of_groups(self, waiting: list[int], labels: Mapping[int, str]) -> list[GangPlace]:
+        """Return the places for a tree of which PodGroups have domains: one domain for all of them, where the fewest
+        victims have to leave, and then all nodes on which the tree may be."""
+        tables, job, kinds = self._ssn.tables, self.job, set(labels.values())
+        gang = tables.jobs.groups[job].gang
+        assert gang is not None
+        if gang.topology is not None:
+            around = self._in_domains(gang.topology.required, tables.jobs.tasks[job], waiting)
+        else:
+            around = [self._at(tables.tree.top)]
+        if len(kinds) > 1:
+            return around
+        (label,) = kinds
+        # Where each of them must be for its own pods that run is asked for each of them.
+        return [*(narrow for each in around for narrow in self._in_domains(label, (), waiting, each)), *around]
+
+    def _in_domains(
+        self, label: str, members: Sequence[int] | AnyArray, waiting: list[int], around: GangPlace | None = None
+    ) -> list[GangPlace]:
+        """Return the domains of a label, ``around``: on these nodes alone."""
+        tables, only = self._ssn.tables, None
+        if around is not None:
+            only = np.zeros(len(tables.nodes.facts), dtype=bool)
+            only[around.nodes.rows] = True
+        domains = domains_to_vacate(self._ssn, label, members, waiting, only)
+        found = ((name, within.nonzero()[0]) for name, within in domains)
+        return [GangPlace(name, NodeRows(tables, rows), -1) for name, rows in found if len(rows)]
 
     def _of_tree(self) -> list[GangPlace]:
         """Return the hypernodes to try for the job."""

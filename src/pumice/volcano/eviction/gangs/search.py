@@ -96,7 +96,11 @@ class GangSearch:
         if limits.only_in_need and any(self._plan(stmt, trials, each, []) is not None for each in domains):
             self.findings.append(RoomIsFree())
             return {}
-        return self._among(stmt, job, domains, trials, amount_of(self._ssn, waiting))
+        need = amount_of(self._ssn, waiting)
+        if trials.spare:
+            amounts = np.array([amount_of(self._ssn, each.rows) for each in sub_queues])
+            need = np.sort(amounts, axis=0)[: -trials.spare].sum(axis=0)
+        return self._among(stmt, job, domains, trials, need)
 
     def _among(
         self, stmt: Statement, job: int, domains: Sequence[GangPlace], trials: GangTrials, need: F64

@@ -17,7 +17,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.placing.batch import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gangs.plans import GangPlan, WaitingTasks, joined
+from pumice.volcano.eviction.gangs.plans import GangPlan, WaitingTasks, groups_to_spare, joined
 from pumice.volcano.eviction.gangs.room import GangRoom
 from pumice.volcano.eviction.node_search import NodeSearch
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
@@ -35,6 +35,8 @@ class GangTrials:
     ) -> None:
         self._ssn, self._job, self._places, self._sub_queues = ssn, places.job, places, sub_queues
         self._nodes, self._reason = nodes, reason
+        #: Groups of the tree that the job does not need.
+        self.spare = groups_to_spare(ssn, places.job, sub_queues)
 
     # -- sums ---------------------------------------------------------------------------------------------------------
 
@@ -53,11 +55,13 @@ class GangTrials:
     def could_place(self, place: GangPlace, room: GangRoom) -> bool:
         """Return True unless some sub-job that is needed has no place with room for it alone."""
         # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
-        needed = self._sub_queues if not self._ssn.tables.jobs.has_policy[self._job] else self._sub_queues[:1]
-        return all(
+        has_policy = self._ssn.tables.jobs.has_policy[self._job]
+        needed = self._sub_queues[: 1 + self.spare] if has_policy else self._sub_queues
+        fits = (
             any(room.holds(sub_queue, each.nodes.rows) for each in self._places.before_trials(sub_queue.sub, place))
             for sub_queue in needed
         )
+        return any(fits) if self.spare else all(fits)
 
     def most_placed(self, place: GangPlace, room: GangRoom) -> set[int]:
         """Return the tasks that a trial may place before it fails, by sums: each sub-job alone."""
@@ -84,10 +88,14 @@ class GangTrials:
         ssn, found = self._ssn, None
         with stmt.trial():
             mark, was_ready, hypernodes, placed = stmt.mark(), job_ready(ssn, self._job), {}, False
+            spare = self.spare
             if victims:
                 stmt.evict(victims, self._reason)
             for sub_queue in self._sub_queues:
                 took = self._place_sub_job(stmt, sub_queue, place, evicts=bool(victims), by_sums=by_sums)
+                if took is None and spare:
+                    spare -= 1
+                    continue
                 if took is None:
                     return None
                 placed = True

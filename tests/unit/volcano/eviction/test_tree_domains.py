@@ -1,0 +1,97 @@
+"""Evictions for a tree of CompositePodGroups of which each PodGroup has a domain of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.kit import run
+from tests.unit.cli.test_native_groups import QUEUES, Raw, node
+from tests.unit.volcano.gangs.test_tree_placement import composite, group, pods
+
+CONF = """
+actions: "enqueue, allocate, gangpreempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+"""
+CLASSES: list[Raw] = [
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    for name, value in (("low", 10), ("high", 60))
+]
+
+
+def racks(**sizes: int) -> list[Raw]:
+    """Return nodes of one core, in racks of these sizes."""
+    return [node(f"{rack}{i}", 1, rack=rack, zone=rack[0]) for rack, size in sizes.items() for i in range(size)]
+
+
+def filled(nodes: list[Raw]) -> list[Raw]:
+    """Return a pod of its own group on each node."""
+    found: list[Raw] = []
+    for each in nodes:
+        name = each["metadata"]["name"]
+        (pod,) = pods("volcano", f"old-{name}", 1, nodeName=name)
+        found += [group(f"old-{name}", None, "", priorityClassName="low"), {**pod, "status": {"phase": "Running"}}]
+    return found
+
+
+def tree(*, inner: str = "", root: str = "", least: int = 2) -> list[Raw]:
+    """Return two groups of two pods. ``inner``, ``root``: labels of the domains of each group, and of the tree."""
+    groups = [group(name, 2, rack=inner, priorityClassName="high") for name in "xy"]
+    members = [pod for name in "xy" for pod in pods("volcano", name, 1, 1)]
+    return [composite("all", least, rack=root, priorityClassName="high"), *groups, *members]
+
+
+def result(tmp_path: Path, *objects: Raw) -> tuple[list[str], dict[str, str]]:
+    """Return the nodes of victims, and the node that each pod waits for."""
+    items = [QUEUES["volcano"], *CLASSES, *objects]
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    (tmp_path / "policy.conf").write_text(CONF)
+    found = run("schedule", tmp_path / "all.json", "--conf", tmp_path / "policy.conf", "--json").json
+    victims = sorted(each.removeprefix("ml/old-").removesuffix("-0") for each in found["evicts"])
+    return victims, {pod.removeprefix("ml/"): on for pod, on in found["pipelined"].items()}
+
+
+def test_both_groups_go_to_one_rack_that_holds_them(tmp_path: Path) -> None:
+    nodes = racks(a=2, b=4, c=2)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *tree(inner="rack"))
+    assert victims == ["b0", "b1", "b2", "b3"] and len(placed) == 4
+
+
+def test_each_group_has_a_rack_where_none_holds_both(tmp_path: Path) -> None:
+    nodes = racks(a=2, b=2, c=1)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *tree(inner="rack"))
+    assert victims == ["a0", "a1", "b0", "b1"]
+    assert {placed["x-0"][0], placed["x-1"][0]} != {placed["y-0"][0], placed["y-1"][0]}
+    assert len({placed["x-0"][0], placed["x-1"][0]}) == 1
+
+
+def test_nothing_is_evicted_where_no_rack_holds_a_group(tmp_path: Path) -> None:
+    nodes = racks(a=1, b=1, c=1, d=1)
+    assert result(tmp_path, *nodes, *filled(nodes), *tree(inner="rack")) == ([], {})
+
+
+def test_one_group_is_enough_if_the_tree_needs_one(tmp_path: Path) -> None:
+    nodes = racks(a=2, b=1)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *tree(inner="rack", least=1))
+    assert victims == ["a0", "a1"] and sorted(placed) == ["x-0", "x-1"]
+
+
+def test_the_racks_are_in_the_domain_of_the_tree(tmp_path: Path) -> None:
+    # Only the zone "m" has two racks of two nodes.
+    nodes = racks(a=2, b=3, m1=2, m2=2)
+    victims, _ = result(tmp_path, *nodes, *filled(nodes), *tree(inner="rack", root="zone"))
+    assert victims == ["m10", "m11", "m20", "m21"]
+
+
+@pytest.mark.parametrize("free", ["a", "b"])
+def test_a_rack_that_is_free_takes_a_group_without_victims(tmp_path: Path, free: str) -> None:
+    nodes = racks(a=2, b=2)
+    busy = [each for each in nodes if not each["metadata"]["name"].startswith(free)]
+    victims, placed = result(tmp_path, *nodes, *filled(busy), *tree(inner="rack"))
+    assert victims == sorted(each["metadata"]["name"] for each in busy) and len(placed) == 4
