@@ -19,6 +19,7 @@ from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut
 from pumice.model.pod import ENDED, Pod
+from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import blockers_outside
@@ -60,8 +61,8 @@ class Explanation(Struct, frozen=True):
     clusters; ``is_cut``: they ran out, so that ways out may be missing. ``waited_s``: seconds since it was created,
     None where that is not known. ``place``: in its queue, None for a job that does not wait. ``each``: what every
     one of its pods asks for of the resource that it is counted in, in the units of the core, None where they differ.
-    ``wait``: how long until it starts if nothing is changed, None where no end of a running job helps, or ways out were
-    not asked for."""
+    ``shown``: what people call the job. ``wait``: how long until it starts if nothing is changed, None where no end of
+    a running job helps, or ways out were not asked for."""
 
     job: str
     verdict: Verdict
@@ -78,6 +79,7 @@ class Explanation(Struct, frozen=True):
     waited_s: float | None = None
     place: Place | None = None
     each: Amount | None = None
+    shown: str = ""
     wait: Wait | None = None
 
 
@@ -159,6 +161,7 @@ class _Answer:
             "waiting": sum(1 for pod in pods if not pod.node_name),
             "minimum": group.min_member if group is not None else 0,
             "each": _asked_by_each(pods),
+            "shown": shown_name(job, pods),
         }
         created = group.creation if group is not None else 0.0
         self.waited_s = self.world.now - created if created and self.world.now >= created else None

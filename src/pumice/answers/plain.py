@@ -18,6 +18,7 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
     return {
         "schema": EXPLAIN_SCHEMA,
         "job": found.job,
+        "shown": found.shown,
         "verdict": found.verdict.value,
         "queue": found.queue,
         "pods": found.pods,

@@ -13,6 +13,7 @@ from pumice.cli.console import Column, Console, Table
 from pumice.cli.output import console
 from pumice.model.node import Node
 from pumice.model.pod import Pod
+from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.report.units import counted, some
 from pumice.runtime.printing import escaped
@@ -29,10 +30,11 @@ _WOULD_FIT = re.compile(r"Pod \S+ can possibly be assigned to (\S+), (once .*)",
 
 @dataclass(slots=True)
 class _Job:
-    """What became of one PodGroup's pods; keys in order of input."""
+    """What became of one PodGroup's pods; keys in order of input. ``shown``: what people call it."""
 
     key: str
     group: PodGroup | None
+    shown: str
     pods: list[str] = field(default_factory=list)
     bound: dict[str, str] = field(default_factory=dict)
     pipelined: dict[str, str] = field(default_factory=dict)
@@ -76,20 +78,22 @@ def print_answer(
 
 
 def _is_wanted(job: _Job, jobs: Sequence[str], queues: Sequence[str]) -> bool:
-    by_name = not jobs or job.key in jobs or job.key.partition("/")[2] in jobs
+    names = {each for key in (job.key, job.shown) for each in (key, key.partition("/")[2])}
+    by_name = not jobs or not names.isdisjoint(jobs)
     return by_name and (not queues or (job.group is not None and job.group.queue in queues))
 
 
 def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
-    jobs = {obj.key: _Job(obj.key, obj) for obj in objects if isinstance(obj, PodGroup)}
+    jobs = {obj.key: _Job(obj.key, obj, obj.key) for obj in objects if isinstance(obj, PodGroup)}
     binds, devices = answer.binds, answer.devices
     evicted = {evict.pod: f"{evict.node}: {evict.reason}" for evict in answer.evicts}
     for pod in objects:
         if not isinstance(pod, Pod):
             continue
         key = pod.group_key or f"{pod.namespace}/(no PodGroup)"
-        job = jobs.setdefault(key, _Job(key, None))
+        job = jobs.setdefault(key, _Job(key, None, key))
         job.pods.append(pod.key)
+        job.shown = shown_name(key, [pod]) if len(job.pods) == 1 else job.shown
         tables = (
             (job.bound, binds),
             (job.pipelined, answer.pipelined),
@@ -107,7 +111,7 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
 
 
 def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
-    head = [(escaped(job.key), "bold")]
+    head = [(escaped(job.shown), "bold")]
     if job.group is not None:
         phase = _phase(job, job.group, answer)
         # What cannot be read counts as the largest number, which is in no file.

@@ -139,6 +139,7 @@ class JobsIndex:
         code = int(jobs.code[row])
         return {
             "name": jobs.names[row],
+            "shown": jobs.shown[row],
             "queue": self.summary.queues.names[jobs.queue[row]],
             "state": STATES[jobs.state[row]],
             "code": CODES[code].value if code >= 0 else "",
@@ -164,7 +165,8 @@ class JobsIndex:
         if query.queue:
             found &= self.in_queue(query.queue)[jobs.queue]
         if query.text:
-            found &= np.fromiter((query.text in name for name in jobs.names), dtype=bool, count=len(jobs))
+            names = zip(jobs.names, jobs.shown, strict=True)
+            found &= np.fromiter((query.text in name or query.text in shown for name, shown in names), dtype=bool)
         return found
 
     def in_queue(self, name: str) -> Bool:

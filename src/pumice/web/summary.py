@@ -21,6 +21,7 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Evict
 from pumice.model.status import TaskStatus
+from pumice.model.workloads.bare_pods import shown_name
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 from pumice.runtime.policy.check import described, warnings_of
@@ -44,7 +45,8 @@ class JobColumns(Struct, frozen=True):
 
     ``queue``: into the names of queues. ``asks``: what its waiting pods ask for together (J, resources); ``holds``:
     what its pods hold. ``sentences``: what is nearest in its way, "" for nothing. ``started``: when the first of its
-    pods did, ``ends``: when it ends by its estimate; seconds since the epoch, NaN where that is not known.
+    pods did, ``ends``: when it ends by its estimate; seconds since the epoch, NaN where that is not known. ``shown``:
+    what people call each, ``names`` are keys.
     """
 
     names: Sequence[str]
@@ -62,6 +64,7 @@ class JobColumns(Struct, frozen=True):
     ends: F64
     asks: F64
     holds: F64
+    shown: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -157,7 +160,14 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
         started + np.where(jobs.estimate_s[rows] > 0, jobs.estimate_s[rows], np.nan),
         units(waiting_amounts(tables)[rows]),
         units(jobs.allocated[rows]),
+        [_shown(tables, row) for row in rows.tolist()],
     )
+
+
+def _shown(tables: Tables, row: int) -> str:
+    """Return what people call a job."""
+    pods = tables.tasks.pods
+    return shown_name(tables.jobs.uids[row], (pods[task] for task in tables.jobs.tasks[row].tolist()))
 
 
 def _started(tables: Tables, rows: AnyArray, held: AnyArray) -> F64:

@@ -112,3 +112,21 @@ def test_a_job_that_runs_is_not_said_to_start(tmp_path: Path) -> None:
     )
     found = CliRunner().invoke(main, ["explain", "x/podgroup-x-p", str(file)])
     assert "\nruns  each of its pods has a node\n" in found.stdout and "Other" not in found.stdout
+
+
+def test_a_pod_without_a_group_is_shown_by_its_own_name(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop, uid: 4f1c}\n"
+        "spec: {schedulerName: volcano, containers: [{name: c, resources: {requests: {cpu: '8'}}}]}\n---\n"
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '4', pods: '9'}}\n"
+    )
+    for words in (["schedule", str(file)], ["schedule", "--job", "shop/web", str(file)]):
+        listed = CliRunner().invoke(main, words).stdout
+        assert "\nshop/web  queue default" in listed and "podgroup-" not in listed
+    found = CliRunner().invoke(main, ["explain", "shop/web", str(file), "--no-ways"])
+    assert found.stdout.startswith("shop/web  ")
+    as_json = json.loads(CliRunner().invoke(main, ["explain", "shop/web", str(file), "--no-ways", "--json"]).stdout)
+    assert (as_json["job"], as_json["shown"]) == ("shop/podgroup-4f1c", "shop/web")
+    both = json.loads(CliRunner().invoke(main, ["schedule", str(file), "--json"]).stdout)
+    assert both["shown"] == {"shop/podgroup-4f1c": "shop/web"} and "shop/podgroup-4f1c" in both["hints"]

@@ -32,7 +32,7 @@ def print_explanation(
     each = f" × {amount(found.each.resource, found.each.value)}" if found.each is not None else ""
     pods = f"{counted(found.pods, 'pod')}{each}, {found.waiting:,} waiting, minimum {found.minimum:,}"
     facts = f"queue {found.queue or '-'}, {pods}{_since(found)}{_by_reason(waited or {})}"
-    out.print_parts((escaped(found.job), "bold"), (f"  {escaped(facts)}", "dim"))
+    out.print_parts((escaped(found.shown), "bold"), (f"  {escaped(facts)}", "dim"))
     starts = found.verdict == "starts"
     # A job that runs is answered like one that starts, for programs; people would be misled by that word.
     word = "runs" if starts and not found.waiting else found.verdict.value

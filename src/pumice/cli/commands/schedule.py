@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +113,7 @@ def schedule(
     ahead = predictions_of(asked.world(), within, samples, seed) if starts else None
     if as_json:
         beside = {"left_out_actions": list(asked.chosen.left_out), "problems": described(asked.problems)}
+        beside["shown"] = _shown_names(asked.objects)
         beside |= {} if ahead is None else {"starts": starts_described(ahead)}
         print_json(_described(asked.answer) | beside)
     else:
@@ -179,6 +180,16 @@ def _idle(found: Inputs) -> Iterator[Problem]:
         if maker.kind != JOB_TEMPLATE:
             what = "creates no Jobs in a single cycle; see pumice simulate"
             yield Problem(f"{maker.kind} {maker.key}", what, Severity.NOTE)
+
+
+def _shown_names(objects: Iterable[Object]) -> dict[str, str]:
+    """Return what people call the jobs that were made for pods without a PodGroup, by key."""
+    from pumice.model.pod import Pod
+    from pumice.model.workloads.bare_pods import shown_name
+
+    pods = (obj for obj in objects if isinstance(obj, Pod) and obj.group_key)
+    shown = {pod.group_key: shown_name(pod.group_key, (pod,)) for pod in pods}
+    return {key: name for key, name in sorted(shown.items()) if key != name}
 
 
 def _described(answer: Answer) -> dict[str, Any]:

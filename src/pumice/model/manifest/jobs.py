@@ -22,6 +22,7 @@ from pumice.model.pod import (
     Requirement,
 )
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.workloads.bare_pods import bare_group_name
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, carried_estimates, estimate_text
 from pumice.model.workloads.job import BatchJob, JobTask, PodTemplate, VolcanoJob
 from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
@@ -209,8 +210,7 @@ def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY
     Pods of one controlling owner get the same group. ``owner_annotations``: annotations of the owner (a ReplicaSet,
     DaemonSet, StatefulSet or Job), which may set the minimum; otherwise it is 1.
     """
-    # By the owner, so that all pods of a ReplicaSet share one group. A key of a file may contain a slash.
-    group_name = f"podgroup-{(pod.owner[2] if pod.owner else '') or pod.uid}".replace("/", "-")
+    group_name = bare_group_name(pod)
     min_member = _count(owner_annotations.get(GROUP_MIN_MEMBER_ANNOTATION, ""))
     kept = (PREEMPTABLE_KEY, _COOLDOWN_KEY, _REVOCABLE_ZONE)
     group = PodGroup(

@@ -8,10 +8,10 @@ async function jobPage() {
     document.title = `${name} · Pumice`;
     return [card(name, "This job is there no more.", [], true, "facts"), timeCard(data.time)];
   }
-  document.title = `${job.name} · Pumice`;
+  document.title = `${job.shown} · Pumice`;
   const facts = [["queue", job.queue], ["pods", `${number(job.pods)}, ${number(job.running)} with a node, ${number(job.waiting)} waiting, minimum ${number(job.minimum)}`],
     ["priority", number(job.priority)], ["age", age(job.created)], ["holds", amounts(job.holds)], ["asks for", amounts(job.asks)]];
-  const head = card(job.name, "", [h("p", {}, stateWord(job.state), job.code ? ` ${job.code}: ${job.sentence}` : ""),
+  const head = card(job.shown, "", [h("p", {}, stateWord(job.state), job.code ? ` ${job.code}: ${job.sentence}` : ""),
     h("dl", { class: "facts" }, ...facts.map(([what, value]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))))], true, "facts");
   const place = h("div", { "aria-live": "polite" });
   const past = timeCard(data.time), pods = card("Pods", "", [data.pods.length ? podTable(data, ["node"]) : nothing("None yet.")], true, "pods");

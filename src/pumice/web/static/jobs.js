@@ -23,7 +23,7 @@ function sortable(name, key, given, go, more) {
 function rowsCard(data, given, go) {
   if (!data.rows.length) return card("No job matches", "", [], true, "jobs");
   const columns = [
-    sortable("Job", "name", given, go, { left: true, cell: (job) => jobLink(job.name) }),
+    sortable("Job", "name", given, go, { left: true, cell: (job) => jobLink(job.name, job.shown) }),
     sortable("Queue", "queue", given, go, { left: true, cell: (job) => job.queue }),
     sortable("State", "state", given, go, { left: true, cell: (job) => stateWord(job.state) }),
     sortable("Pods", "pods", given, go, { cell: (job) => `${number(job.running)} of ${number(job.pods)}` }),

@@ -9,7 +9,7 @@ const link = (path, given) => {
   return parts.size ? `${path}?${parts}` : path;
 };
 const parameters = () => Object.fromEntries(new URLSearchParams(location.search));
-const jobLink = (name) => h("a", { href: link("/job", { name }) }, name);
+const jobLink = (name, shown = name) => h("a", { href: link("/job", { name }) }, shown);
 const jobsLink = (given, text) => h("a", { href: link("/jobs", given) }, text);
 
 // The server did not answer. What is shown stays, and the stream says when it is back.
