@@ -1,7 +1,7 @@
 """The obstacles of a job, each removed as a whole: the parts of which a reason is made.
 
-A lift takes one kind of obstacle away and nothing else: the cycle then says whether the job starts without it. How
-little of it would do is the business of ``ways``.
+A lift takes one kind of obstacle away and nothing else: the cycle then says whether the job starts without it.
+``ways`` finds the smallest amount of it that is enough.
 """
 
 from __future__ import annotations

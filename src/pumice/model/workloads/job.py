@@ -102,7 +102,7 @@ class VolcanoJob(Struct, frozen=True):
         return sum(task.replicas for task in self.tasks)
 
 
-# Only what decides how many pods there are, and when: the rest is the business of Kubernetes' own controller.
+# Only what decides how many pods there are, and when: Kubernetes' own controller reads the rest.
 class BatchJob(Struct, frozen=True):
     """A ``batch/v1`` Job: ``parallelism`` equal pods at a time, ``completions`` in total (None: any one success)."""
 

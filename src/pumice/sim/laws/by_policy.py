@@ -57,7 +57,7 @@ def _packs_unlike(policy: Policy) -> bool:
 
 
 def _keeps_gangs(policy: Policy) -> bool:
-    """Return True if the gang plugin has a say in every eviction for a task.
+    """Return True if the gang plugin is asked about every eviction for a task.
 
     That is so if each tier contains it, because a tier that names no victim leaves the decision to the next. Source:
     Volcano's votes (Session.Preemptable and Session.Reclaimable). A gang of KAI may be below its minimum until its
