@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +22,7 @@ CASES = [(Kind.STORM, "volcano"), (Kind.STORM, "kai"), (Kind.RESERVED, "volcano"
 #: What a broken scheduler does: all tenants share one account of steps; later jobs take what is reserved.
 BROKEN: dict[Kind, tuple[type, str, Any]] = {
     Kind.STORM: (Budget, "_account_of", lambda _, job: (0, "")),
-    Kind.RESERVED: (Plan, "_count_lost", lambda _, demands: None),
+    Kind.RESERVED: (Plan, "_lost_to", lambda plan, _: np.zeros(plan.ssn.tables.classes.capacity)),
 }
 LAWS = {Kind.STORM: "S16: ", Kind.RESERVED: "S15: "}
 

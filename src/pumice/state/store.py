@@ -27,10 +27,10 @@ from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.devices.claims import ResourceSlice
 from pumice.model.devices.extended import asks_for_any
-from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare, asks_for_gpus, is_gpu
+from pumice.model.devices.gpu import GPU_RESOURCE, asks_for_gpus, is_gpu
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.node import Node
-from pumice.model.pod import Pod
+from pumice.model.pod import Pod, PodSpec
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
 from pumice.model.status import COMPLETED_STATUSES
@@ -171,9 +171,7 @@ class Store:
             if self._usage.windows:
                 self._usage.seen(pods, self._known_pod)
             runs = list(runs_of(pods))
-            for run in runs:
-                spec = next(iter(run.values())).spec
-                self._cover(spec.request, spec.gpu_share)
+            self._cover_pods([next(iter(run.values())).spec for run in runs])
             self._tasks.seen(runs)
             if self._grants:
                 self._grants.bound([key for key, pod in pods.items() if pod.node_name])
@@ -192,7 +190,8 @@ class Store:
     def _seen(self, obj: Object) -> None:
         match obj:
             case PodGroup():
-                self._cover(obj.min_resources)
+                if obj.min_resources is not None:
+                    self._cover([obj.min_resources])
                 self._jobs.group_seen(obj)
                 self._stale_priorities = True
             case Node():
@@ -348,15 +347,21 @@ class Store:
         """Take in what a node has or a queue names: each resource in it needs a column."""
         self._stale_axis |= not all(map(self._tables.axis.offers, amounts))
 
-    def _cover(self, asked: Resource | None, share: GpuShare | None = None) -> None:
-        """Make sure that every resource of a request is counted, GPUs by their name."""
-        # At once and not in ``snapshot``: the request is about to be written as a row.
-        if asked is None:
-            return
-        axis = self._tables.axis
-        gpus = GPU_RESOURCE not in axis.column and asks_for_gpus(asked, share)
-        if gpus or not axis.covers(asked) or (not axis.offers(asked) and asks_for_any(asked, self._beside.backed)):
-            self._measure(asked, gpus=gpus)
+    def _cover_pods(self, specs: Sequence[PodSpec]) -> None:
+        """Make sure that every resource that pods ask for is counted, GPUs by their name."""
+        is_new = GPU_RESOURCE not in self._tables.axis.column
+        gpus = is_new and any(asks_for_gpus(spec.request, spec.gpu_share) for spec in specs)
+        self._cover([spec.request for spec in specs], gpus=gpus)
+
+    def _cover(self, requests: Sequence[Resource], *, gpus: bool = False) -> None:
+        """Make sure that every resource of these requests is counted. ``gpus``: GPUs get a column."""
+        # At once and not in ``snapshot``: the requests are about to be written as rows. And all of them together: an
+        # axis for one of them alone may not cover those that were looked at before and have no rows yet.
+        axis, backed = self._tables.axis, self._beside.backed
+        if gpus or any(
+            not axis.covers(each) or (not axis.offers(each) and asks_for_any(each, backed)) for each in requests
+        ):
+            self._measure(*requests, gpus=gpus)
 
     def _devices_changed(self) -> None:
         """Find out whether nodes offer other amounts by devices than before."""

@@ -143,8 +143,9 @@ def test_slots_of_pods_that_are_set_count_in_both_places_where_a_node_has_them()
     assert (changed.allocatable.get("pods"), changed.allocatable.max_task_num) == (4.0, 4)
 
 
-def test_a_group_whose_pods_do_not_exist_yet_has_an_answer_without_ways() -> None:
+def test_a_group_whose_pods_do_not_exist_yet_has_ways_for_its_minimum() -> None:
     larger = podgroup("ask", 2, min_resources=resource(gpu=104))
     asked = world("volcano", queue("default", weight=1), node("n0", cpu=4, gpu=8), larger)
     found = explain(asked, "ns/ask")
-    assert isinstance(found, Explanation) and found.parts and not found.ways
+    assert isinstance(found, Explanation) and found.parts
+    assert found.ways[0].text == ("2 more nodes (52 GPUs, 4 cores, 32 GiB of memory)",)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pumice.model.devices.gpu import GpuShare
-from pumice.model.events import Seen
+from pumice.model.events import PodsSeen, Seen
+from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, pod
 
 GPU = "nvidia.com/gpu"
@@ -24,3 +25,13 @@ def test_a_share_of_a_gpu_is_counted_in_gpus() -> None:
     shares = replace(pod("a"), spec=replace(pod("a").spec, gpu_share=GpuShare(0.5)))
     assert GPU in cluster([node("n0"), shares]).snapshot().tables.axis.names
     assert GPU not in cluster([node("n0"), pod("a")]).snapshot().tables.axis.names
+
+
+def test_pods_that_are_seen_together_are_covered_together() -> None:
+    plain = pod("a")
+    # Nobody offers it, and then the pod after it asks for GPUs, which need a column of their own.
+    unoffered = replace(plain, spec=replace(plain.spec, request=Resource(1000.0, 0.0, {"huawei.com/Ascend310P": 1.0})))
+    world = cluster([node("n0")])
+    world.apply(PodsSeen({"default/a": unoffered, "default/b": pod("b", gpu=1)}))
+    axis = world.snapshot().tables.axis
+    assert GPU in axis.names and axis.covers(unoffered.spec.request)
