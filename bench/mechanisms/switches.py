@@ -165,6 +165,14 @@ SWITCHES: dict[str, Switch] = {
             for name in names
         },
     ),
+    "no-domain": Switch(
+        "gangs that found no domain, KAI", ("kai-tries", "kai-topologies"), _of("kai.plugins.topology")
+    ),
+    "ranking": Switch(
+        "queues kept in order, KAI",
+        ("kai-queues", "kai-tries"),
+        plain={"pumice.kai.engine.tree_order:Ranking.applies": _no},
+    ),
     "free-gpus": Switch(
         "free GPUs of nodes, and what a placement would cost",
         ("moving, pumice", "moving 2k, pumice"),

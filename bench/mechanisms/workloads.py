@@ -88,6 +88,8 @@ WORKLOADS = {
     "kai-full": _bench("kai-full", 200, 1600, 1),
     "kai-unschedulable": _bench("kai-unschedulable", 200, 1600, 1),
     "kai-topologies": _bench("kai-hostile-topology", 200, 240, 1),
+    "kai-tries": _bench("kai-hostile-tries", 200, 120, 1),
+    "kai-queues": _bench("kai-hostile-queues", 200, 400, 1),
     "kai-groups": _bench("kai-hostile-groups", 200, 600, 1),
     "kai-victims": _bench("kai-hostile-victims", 200, 180, 1),
     "kai-claims": _bench("kai-hostile-claims", 200, 40, 1),

@@ -30,7 +30,7 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 * plugins, each what it computes from columns: ``volcano.plugins.capacity``, ``volcano.plugins.cdp``,
   ``volcano.plugins.drf``, ``volcano.plugins.gang``, ``volcano.plugins.numa_aware``, ``volcano.plugins.overcommit``,
   ``volcano.plugins.pdb``, ``volcano.plugins.sla``, ``volcano.plugins.tdm``, ``kai.plugins.proportion``,
-  ``ours.plugins.gpuplacement``.
+  ``kai.plugins.topology``, ``ours.plugins.gpuplacement``.
 
 Three mechanisms need no memo, because they end with the call or the action that began them and are equal to the plain
 way by a property test: tasks of one gang chosen together (``placing.k_best``, ``placing.speculative``,

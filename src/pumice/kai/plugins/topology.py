@@ -54,7 +54,18 @@ class TopologyPlugin:
         levels = _levels(tree, constraint) if tree is not None else None
         if tree is None or levels is None:
             return []
-        return _Search(self.ssn, tree, levels, group, within, self._gpu).subsets()
+        search = _Search(self.ssn, tree, levels, group, within, self._gpu)
+        if within.nodes is not None or group.active:
+            return search.subsets()
+        # Equal gangs, of whichever queue, find no domain as long as nothing moves.
+        tables, memo = self.ssn.tables, self.ssn.memo
+        kinds = tables.classes.identities(tables.tasks.cls[list(group.rows)]).tobytes()
+        question, nodes = ("no domain", tree.topology, levels, kinds), tables.nodes
+        rests_on = nodes.facts.version, nodes["books"].version
+        found = [] if memo.recall(question, rests_on) else search.subsets()
+        if not found:
+            memo.keep(question, rests_on, True)
+        return found
 
 
 def _levels(tree: LabelTree, constraint: TopologyConstraint) -> _Constraint | None:
@@ -93,16 +104,19 @@ class _Search:
         # All other domains lie within this one, so none has room if it has none.
         if not self._takes_group(inside, -1)[0]:
             return []
+        # Narrow domains first: the group should spread no wider than it must.
+        levels = range(self._constraint.lowest, max(start, self._constraint.required) - 1, -1)
+        takes = [self._takes_group(inside, level) for level in levels]
+        # Before domains are put in order, which takes longer.
+        if not any(each.any() for each in takes):
+            return []
         order = self._in_order(start, inside)
         score = self._score(order)
         found = []
-        # Narrow domains first: the group should spread no wider than it must.
-        for level in range(self._constraint.lowest, self._constraint.required - 1, -1):
-            if level < start:
-                break
-            takes, numbers = self._takes_group(inside, level), self._numbers(level)[0]
+        for level, taking in zip(levels, takes, strict=True):
+            numbers = self._numbers(level)[0]
             for domain in order.get(level, [0] if level < 0 else ()):
-                if takes[domain]:
+                if taking[domain]:
                     found.append(Subset(inside & (numbers == domain), score))
         return found
 
