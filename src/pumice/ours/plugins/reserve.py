@@ -41,14 +41,14 @@ NAME = "reserve"
 class Reserve:
     """Keep room for jobs that have waited for long.
 
-    ``reservations``: for so many jobs at most. With 1 the first may move others back; with more, each keeps the start
-    that was said.
-    ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one always, as in EASY).
-    ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``: estimate of jobs that have
-    none. ``grace``: for how long after its estimate a job may take to end. ``trustsFor``: for how long after the start
-    that was said first others may still start before the job because of their estimates. ``backfill`` False: no job
-    starts before the reserved one (with ``after: 0s`` that is first come, first served). Jobs with a topology or
-    sub-groups get no reservation yet.
+    ``reservations``: for so many jobs at most. With 1 this one may move all others back; with more each of them keeps
+    the start that was said. ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one
+    always, as in EASY). ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``:
+    estimate of jobs that have none. ``grace``: for how long after its estimate a job may take to end. ``trustsFor``:
+    for how long after the start that was said first others may still start before the job because of their estimates.
+    ``backfill`` False: no job starts before the reserved one (with ``after: 0s`` that is first come, first served). For
+    a gang with a hard topology room is kept within one domain. Jobs with sub-groups, or with a topology of KAI's, get
+    no reservation yet.
     """
 
     def __init__(
