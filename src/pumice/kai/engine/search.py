@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
 from pumice.kai.delay import note_evictions, past_delay
 from pumice.kai.engine.budget import budget_for, in_turn
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
-from pumice.kai.engine.parts import active_count
+from pumice.kai.engine.other_groups import other_parts
+from pumice.kai.engine.parts import Part, active_count
 from pumice.kai.engine.refutation import is_too_large, lacks_empty_domain
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution
 from pumice.kai.engine.tree_order import TreeOrder, queue_tree, waiting_jobs
-from pumice.model.blockers import NoCase, NoVictims
+from pumice.model.blockers import Blocker, NoCase, NoVictims
 
 
 def search(ssn: Session, rules: Rules, steps: int) -> None:
@@ -43,12 +47,11 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
             continue
         tally(ssn, Tally.TRIED)
         with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            if is_too_large(ssn, part) or lacks_empty_domain(ssn, part):
-                # Not shared with equal jobs: they are found as quickly, and KAI does not remember it either.
-                equal.fails(job, NoVictims(), equal=False)
-            elif not rules.may_try(ssn, part):
-                equal.fails(job, NoCase())
-            elif isinstance(found := following.solve(stmt, part), Solution):
+            found = _solve(ssn, rules, following, stmt, part)
+            if isinstance(found, _Failure):
+                others = (_solve(ssn, rules, following, stmt, each) for each in other_parts(ssn, part))
+                found = next((each for each in others if isinstance(each, Solution)), found)
+            if isinstance(found, Solution):
                 stmt.commit()
                 note_evictions(ssn, found.evicted)
                 # Evictions have released resources, so equal jobs may succeed from now on.
@@ -59,12 +62,31 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
                 waiting.changed(changed)
                 sorted_jobs.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
-                # After simulations the outcome depends on the queue's position in the order; it then says nothing
-                # about equal jobs.
-                equal.fails(job, NoVictims(), equal=found is NoSolution.WITHOUT_A_TRY)
+                equal.fails(job, found.why, equal=found.of_equal)
         order.drop(job, equal.leading)
     equal.tell()
     budget.end()
+
+
+class _Failure(NamedTuple):
+    """Why no victims were found. ``of_equal``: equal jobs fail in the same way."""
+
+    why: Blocker
+    of_equal: bool
+
+
+def _solve(ssn: Session, rules: Rules, following: Following, stmt: Statement, part: Part) -> Solution | _Failure:
+    """Place a part of a job by evictions, in the statement, or change nothing."""
+    if is_too_large(ssn, part) or lacks_empty_domain(ssn, part):
+        # Not shared with equal jobs: they are found as quickly, and KAI does not remember it either.
+        return _Failure(NoVictims(), of_equal=False)
+    if not rules.may_try(ssn, part):
+        return _Failure(NoCase(), of_equal=True)
+    found = following.solve(stmt, part)
+    if isinstance(found, Solution):
+        return found
+    # After simulations the outcome depends on the queue's position in the order; it then says nothing about equal jobs.
+    return _Failure(NoVictims(), of_equal=found is NoSolution.WITHOUT_A_TRY)
 
 
 def preemptible_jobs(ssn: Session) -> AnyArray:

@@ -1,10 +1,13 @@
-"""Place the tree of a CompositePodGroup with other groups than the first ones, where these find no room.
+"""Place the tree of a CompositePodGroup, or search victims for it, with other groups than the first ones, where these
+find no room.
 
 KAI places the first ``minSubGroup`` members of a set, in order, or nothing. Any groups may make up Kubernetes'
 ``minGroupCount``. Source: KEP-6012.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
@@ -31,3 +34,17 @@ def place_other_groups(ssn: Session, stmt: Statement, part: Part) -> bool:
     # The reason against the tree is that against its first groups.
     placing.why = why
     return False
+
+
+def other_parts(ssn: Session, part: Part) -> Iterator[Part]:
+    """Yield parts of the tree with other groups than those of a part, none for other jobs: without one of its groups,
+    and then without more and more of the first. They are at most twice as many as the groups."""
+    if not is_tree(ssn.tables.jobs.groups[part.job]):
+        return
+    subs = list(part.tasks)
+    seen = {frozenset(part.rows)}
+    for without in [{sub} for sub in subs] + [set(subs[:end]) for end in range(2, len(subs) + 1)]:
+        other = chunk_of(ssn, part.job, without=without)
+        if other is not None and frozenset(other.rows) not in seen:
+            seen.add(frozenset(other.rows))
+            yield other
