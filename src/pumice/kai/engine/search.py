@@ -13,8 +13,8 @@ from pumice.kai.engine.budget import budget_for, in_turn
 from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
-from pumice.kai.engine.other_groups import other_parts
 from pumice.kai.engine.parts import Part, active_count
+from pumice.kai.engine.placement.other_groups import other_parts
 from pumice.kai.engine.refutation import is_too_large, lacks_empty_domain
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following

@@ -39,7 +39,7 @@ def place_other_groups(ssn: Session, stmt: Statement, part: Part) -> bool:
 def other_parts(ssn: Session, part: Part) -> Iterator[Part]:
     """Yield parts of the tree with other groups than those of a part, none for other jobs: without one of its groups,
     and then without more and more of the first. They are at most twice as many as the groups."""
-    if not is_tree(ssn.tables.jobs.groups[part.job]):
+    if not is_tree(ssn.tables, part.job):
         return
     subs = list(part.tasks)
     seen = {frozenset(part.rows)}
