@@ -45,6 +45,7 @@ from pumice.model.blockers import (
 from pumice.model.blockers.changes import ChangeNodes, NotKnown
 from pumice.model.status import TaskStatus
 from pumice.reasons import domains, gangs, nodes, queues, room
+from pumice.reasons.places import Places
 from pumice.reasons.view import View
 
 
@@ -213,7 +214,8 @@ class Blockers:
         wanted = max(1, self._view.needed(job) - len(nodes.placed(self._view, job)))
         for each in sorted(errors.against, key=lambda each: (not _names_change(each), -each.nodes)):
             if isinstance(each, NodeFilter):
-                yield nodes.for_pods(each, wanted)
+                apart = bool(each.changes) and Places(self._view, job, row).are_apart
+                yield nodes.for_pods(each, wanted, apart=apart)
             else:
                 yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
 
@@ -268,7 +270,8 @@ class Blockers:
         found = [entry.finding for entry in self._found.get(self._tables.jobs.uids[job], ())]
         for why in (*found, *((waits.why,) if waits is not None else ())):
             if isinstance(why, NoNode):
-                yield nodes.for_pods(why, self._view.needed(job))
+                apart = bool(waiting and why.changes) and Places(self._view, job, waiting[0]).are_apart
+                yield nodes.for_pods(why, self._view.needed(job), apart=apart)
             elif isinstance(why, Blocker):
                 yield queues.with_amounts(self._view, job, why)
         if waits is not None:

@@ -56,6 +56,10 @@ def on_nearest(view: View, job: int, row: int) -> Shortage | None:
 def _among(view: View, job: int, row: int, nodes: Bool, may: Bool) -> Blocker | None:
     """Return why of the nodes that it ``may`` use none has room, or why the room is no use."""
     spec, request = view.spec(row), view.request(row)
+    # No room is of use while a pod that it must be near runs nowhere.
+    alone = selection.near_none(view, spec, view.tables.tasks.pods[row].namespace)
+    if alone is not None:
+        return alone
     fits = view.fits(request, view.future)
     closed = (nodes & fits & ~may).nonzero()[0].tolist()
     # Claims of volumes and devices refuse nodes too, which are of no use then.
@@ -91,13 +95,16 @@ def _claims(view: View, job: int, row: int) -> NodeFilter | None:
     errors, wanted = view.trace.errors_of(job).get(row), view.needed(job) - len(placed(view, job))
     against = () if errors is None else errors.against
     found = next((each for each in against if isinstance(each, NodeFilter) and each.changes), None)
-    return None if found is None else for_pods(found, max(1, wanted))
+    apart = Places(view, job, row).are_apart
+    return None if found is None else for_pods(found, max(1, wanted), apart=apart)
 
 
-def for_pods(found: Refusing, wanted: int) -> Refusing:
-    """Return an objection with the changes that so many equal pods need."""
+def for_pods(found: Refusing, wanted: int, *, apart: bool) -> Refusing:
+    """Return an objection with the changes that so many equal pods need. ``apart``: each on a node of its own."""
+    # Pods that keep each other off a node need what they claim on several nodes.
+    more = {"nodes": wanted} if apart and wanted > 1 else {}
     each = tuple(
-        replace(change, count=wanted * change.count)
+        replace(change, count=change.count if more else wanted * change.count, **more)
         if isinstance(change, OfferDevices | OfferVolume | AttachMore)
         else change
         for change in found.changes
@@ -127,10 +134,9 @@ def _despite_room(view: View, job: int, row: int, may: Bool, fits: Bool) -> Bloc
     """Return what other pods have against the nodes with room, or None."""
     spec, request, there = view.spec(row), view.request(row), may & fits
     pod, got = view.tables.tasks.pods[row], placed(view, job) or view.reserved(job)
-    namespace, wanted = pod.namespace, max(1, view.needed(job) - len(placed(view, job)))
+    wanted = max(1, view.needed(job) - len(placed(view, job)))
     return (
-        selection.near_none(view, spec, namespace)
-        or selection.ports(view, spec, there, view.others(job))
+        selection.ports(view, spec, there, view.others(job))
         or selection.keeps_apart(view, pod, there, view.others(job), wanted)
         or spread(view, job, row, there, got)
         or room.all_slots_used(view, there.nonzero()[0], request, view.needed(job))

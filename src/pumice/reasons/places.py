@@ -38,6 +38,11 @@ class Places:
         self._pod, self._spec, self._request = view.tables.tasks.pods[row], view.spec(row), view.request(row)
         self.needed = view.needed(job)
 
+    @property
+    def are_apart(self) -> bool:
+        """True if no two of the pods can be on one node."""
+        return self._has_own_port or bool(self._own_terms)
+
     def in_the_way(self, within: Bool | None = None) -> TooFew | None:
         """Return how many pods find a place on these nodes, and what is in the way of the next one; None if all of the
         gang find one. Shape (N,)."""
@@ -98,7 +103,10 @@ class Places:
         missing = self.needed - int(min(counts.sum(), self.needed - 1))
         if node < 0:
             return self._of_own(int(np.count_nonzero(counts)), missing)
-        wanted = 1 if self._has_own_port or self._own_terms else missing
+        # What is freed on the nodes that there are does not help pods that need more nodes than there are.
+        if self._has_own_port and self._selected.sum() < self.needed:
+            return self._of_own_ports(int(self._selected.sum()))
+        wanted = 1 if self.are_apart else missing
         return self._on_node(node, self._left(counts), int(counts[node]), wanted, missing)
 
     def _left(self, counts: AnyArray) -> F64:
@@ -141,9 +149,13 @@ class Places:
             term = self._own_terms[0]
             return KeptApart(term.topology_key, places, selection.selector_text(term.selector), wanted=wanted)
         if self._has_own_port:
-            port = self._spec.host_ports[0]
-            return PortTaken(port.port, port.protocol, places, len(self.view.facts), own=True, wanted=wanted)
+            return self._of_own_ports(places)
         return selection.no_such_node(self.view, self._spec)
+
+    def _of_own_ports(self, places: int) -> PortTaken:
+        """Return that the pods of the gang need a node each, of which there are so many."""
+        port, wanted = self._spec.host_ports[0], max(1, self.needed - places)
+        return PortTaken(port.port, port.protocol, places, len(self.view.facts), own=True, wanted=wanted)
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 

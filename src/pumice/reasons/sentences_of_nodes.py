@@ -50,12 +50,20 @@ def _with_needs(refuse: str, changes: tuple[c.Change, ...]) -> str:
 
 
 _NEEDS: Mapping[type[c.Change], Callable[[Any], str]] = {
-    c.OfferDevices: lambda each: f"{counted(each.count, 'free device')} of class {each.device_class}",
+    c.OfferDevices: lambda each: f"{counted(each.count, 'free device')} of class {each.device_class}{_on_each(each)}",
     c.OfferVolume: lambda each: (
         f"{counted(each.count, 'volume')} of class {each.storage_class} with {amount('memory', each.size)}"
+        f"{_on_each(each)}"
     ),
-    c.AttachMore: lambda each: f"nodes that can attach {counted(each.count, 'more volume')} of {each.driver}",
+    c.AttachMore: lambda each: (
+        f"{each.nodes or ''} nodes".strip()
+        + f" that can{' each' if each.nodes else ''} attach {counted(each.count, 'more volume')} of {each.driver}"
+    ),
 }
+
+
+def _on_each(change: c.OfferDevices | c.OfferVolume) -> str:
+    return f" on each of {change.nodes} nodes" if change.nodes else ""
 
 
 def _of_selected(found: b.Shortage) -> str:

@@ -16,22 +16,33 @@ from tests.properties.answers.claimed_worlds import device_that_all_select
 
 
 def offered(objects: Sequence[Object], change: Change) -> Iterator[list[Object]]:
-    """Yield the objects after a change, for each node on which it may be made."""
-    for node in (each for each in objects if isinstance(each, Node)):
-        name = f"more-{node.name}-{len(objects)}"
-        here = NodeSelectorTerm((Requirement("kubernetes.io/hostname", "In", (node.name,)),))
-        match change:
-            case OfferDevices(device_class, count):
-                devices = tuple(device_that_all_select(f"d{i}") for i in range(count))
-                yield [*objects, ResourceSlice(name, device_class, name, node.name, (), devices)]
-            case OfferVolume(storage_class, size, count):
-                like = PersistentVolume("", storage_class, modes=("ReadWriteOnce",), size=size, nodes=(here,))
-                yield [*objects, *(replace(like, name=f"{name}-{i}") for i in range(count))]
-            case AttachMore(driver, count):
-                yield [
-                    _attaching(each, driver, count) if isinstance(each, CSINode) and each.name == node.name else each
-                    for each in objects
-                ]
+    """Yield the objects after a change, for each node on which it may be made; on all nodes if it is for several."""
+    nodes, found = [each for each in objects if isinstance(each, Node)], list(objects)
+    if not isinstance(change, OfferDevices | OfferVolume | AttachMore) or not change.nodes:
+        for node in nodes:
+            yield from offered_on(node, objects, change)
+        return
+    for node in nodes:
+        (found,) = offered_on(node, found, change)
+    yield found
+
+
+def offered_on(node: Node, objects: Sequence[Object], change: Change) -> Iterator[list[Object]]:
+    """Yield the objects after a change on a node."""
+    name = f"more-{node.name}-{len(objects)}"
+    here = NodeSelectorTerm((Requirement("kubernetes.io/hostname", "In", (node.name,)),))
+    match change:
+        case OfferDevices(device_class, count):
+            devices = tuple(device_that_all_select(f"d{i}") for i in range(count))
+            yield [*objects, ResourceSlice(name, device_class, name, node.name, (), devices)]
+        case OfferVolume(storage_class, size, count):
+            like = PersistentVolume("", storage_class, modes=("ReadWriteOnce",), size=size, nodes=(here,))
+            yield [*objects, *(replace(like, name=f"{name}-{i}") for i in range(count))]
+        case AttachMore(driver, count):
+            yield [
+                _attaching(each, driver, count) if isinstance(each, CSINode) and each.name == node.name else each
+                for each in objects
+            ]
 
 
 def _attaching(node: CSINode, driver: str, count: int) -> CSINode:

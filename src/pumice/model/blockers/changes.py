@@ -71,26 +71,31 @@ class FreePort(Change, frozen=True):
 
 # Of a class and not of a claim: equal pods whose claims have names of their own share what is said.
 class OfferDevices(Change, frozen=True):
-    """So many more devices of a class that the claims select are free on nodes that take the pods."""
+    """So many more devices of a class that the claims select are free on each of so many ``nodes`` that take the pods;
+    0: anywhere on such nodes."""
 
     device_class: str
     count: int
+    nodes: int = 0
 
 
 class OfferVolume(Change, frozen=True):
-    """So many more volumes of a storage class can be used on nodes that take the pods. ``size``: what each has at
-    least, in bytes."""
+    """So many more volumes of a storage class can be used on each of so many ``nodes`` that take the pods; 0: anywhere
+    on such nodes. ``size``: what each has at least, in bytes."""
 
     storage_class: str
     size: float
     count: int = 1
+    nodes: int = 0
 
 
 class AttachMore(Change, frozen=True):
-    """So many more volumes of a CSI driver can be attached to nodes that take the pods."""
+    """So many more volumes of a CSI driver can be attached to each of so many ``nodes`` that take the pods; 0: anywhere
+    on such nodes."""
 
     driver: str
     count: int
+    nodes: int = 0
 
 
 class RunPod(Change, frozen=True):
