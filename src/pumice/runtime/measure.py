@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
 from collections.abc import Iterable
@@ -78,9 +79,11 @@ class _Stopwatch:
         self._phase, self._since = phase, now
 
 
-def measure_cycle(objects: Iterable[Object], policy: Policy, scheduler_names: Iterable[str] = ("volcano",)) -> Figures:
+def measure_cycle(
+    objects: Iterable[Object], policy: Policy, scheduler_names: Iterable[str] = ("volcano",), *, quiet: bool = True
+) -> Figures:
     """Measure one cycle on these objects, at the time of the newest. Peak memory is that of the process, up to the end
-    of the cycle."""
+    of the cycle. ``quiet`` False: of later cycles only the next one is measured."""
     store = Store(scheduler_names=scheduler_names)
     pods: dict[str, Pod] = {}
     groups: dict[str, PodGroup] = {}
@@ -94,11 +97,11 @@ def measure_cycle(objects: Iterable[Object], policy: Policy, scheduler_names: It
             newest = max(newest, obj.creation)
     store.take_in()
     with old_objects_left_alone():  # as a live scheduler does after its start
-        return _measured(store, policy, newest, pods, groups)
+        return _measured(store, policy, newest, pods, groups, quiet)
 
 
 def _measured(
-    store: Store, policy: Policy, newest: float, pods: dict[str, Pod], groups: dict[str, PodGroup]
+    store: Store, policy: Policy, newest: float, pods: dict[str, Pod], groups: dict[str, PodGroup], quiet: bool
 ) -> Figures:
     watch = _Stopwatch()
     planner = ListPlanner()
@@ -116,7 +119,8 @@ def _measured(
     moved = sum(isinstance(decision, Evict) and decision.pod in waiting for decision in planner.taken)
     carry_out(store, outcome, planner.taken, pods, groups)
     del outcome
-    next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups, memo)
+    later = _later_ms if quiet else _next_ms
+    next_ms, quiet_ms = later(store, policy, newest + 1, groups, memo)
     return Figures(bound, evicted, pipelined, moved, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
 
 
@@ -149,6 +153,11 @@ def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGro
     leave_old_objects_alone()
     quiet = sorted(_cycle_ms(store, policy, now, groups, memo) for _ in range(QUIET_CYCLES))
     return first, quiet[QUIET_CYCLES // 2]
+
+
+def _next_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> tuple[float, float]:
+    """Return the CPU time of the next cycle, and no other."""
+    return _cycle_ms(store, policy, now, groups, memo), math.nan
 
 
 def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> float:

@@ -5,7 +5,7 @@ of steps in each cycle, its argument ``maxSearchSteps``. What a step is the acti
 such as a task tried in a domain.
 
 1. All actions of a cycle share ``CYCLE_STEPS``: each has an equal part of what those before it have left. A limit above
-   the default is an operator's own, and is granted in full.
+   the default is granted in full, and counts.
 2. The jobs of one namespace in one queue share an *account*. An account that begins gets an equal part of what is not
    given out yet, and always ``FLOOR``. So no tenant uses up what others need, whatever queues its jobs name. If its
    first job needs more, it gets that out of a reserve, at most as large as the budget. Half of the reserve is for
@@ -76,7 +76,8 @@ class _OfCycle:
         self._at += left.index(action) if action in left else 0
         actions = max(1, len(self._actions) - self._at)
         self._at += 1
-        return min(steps, max(self._steps // actions, FLOOR)), min(steps, self._reserve // actions)
+        own = steps if steps > SEARCH_STEPS_MAX else min(steps, max(self._steps // actions, FLOOR))
+        return own, min(steps, self._reserve // actions)
 
     def took(self, steps: int, of_reserve: int) -> None:
         """Record what an action took, and how much of it out of its reserve."""
@@ -95,9 +96,8 @@ class Budget:
         self._least = least
         self._ssn, self._action = ssn, ssn.trace.action
         self._limited = steps > 0
-        of_cycle = ssn.shared(_OfCycle, lambda: _OfCycle(ssn.policy.searching_actions))
-        self._of_cycle = of_cycle if 0 < steps <= SEARCH_STEPS_MAX else None
-        self._free, reserve = (steps, steps) if self._of_cycle is None else of_cycle.part(self._action, steps)
+        self._of_cycle = ssn.shared(_OfCycle, lambda: _OfCycle(ssn.policy.searching_actions))
+        self._free, reserve = self._of_cycle.part(self._action, steps) if self._limited else (steps, steps)
         self._reserve = [reserve - reserve // 2, reserve // 2]  # for all, and for accounts that the last cycle cut
         self._granted = reserve
         self._of = {job: self._account_of(job) for job in rows.tolist()}
@@ -274,7 +274,7 @@ class Budget:
 
     def end(self) -> None:
         """Trace the jobs that were cut, and note where the next cycle goes on."""
-        if self._of_cycle is not None:
+        if self._limited:
             self._of_cycle.took(sum(self._spent.values()), self._granted - sum(self._reserve))
         notes = self._ssn.snapshot.notes
         for account in dict.fromkeys(self._of.values()):

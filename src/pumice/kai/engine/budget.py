@@ -25,6 +25,9 @@ CONSOLIDATION_STEPS_MAX = 40_000
 SUBSET_STEPS = 10
 #: Steps of a search that begins; of a set of victims; of a victim that is offered a place; and of each placed task.
 SEARCH_STEPS, SET_STEPS, OFFER_STEPS, TASK_STEPS = 4, 4, 1, 7
+#: Steps of each operation that evicts victims of a set, after the first: the tasks of one pod set leave together. Where
+#: GPUs are shared, the devices of each are counted anew.
+OPERATION_STEPS, SHARED_OPERATION_STEPS = 2, 6
 #: Steps of each task with claims of devices beside these: a base, and one for so many devices of the cluster, since
 #: those that are free are found anew after each move.
 CLAIM_STEPS, DEVICES_A_STEP = 20, 300
@@ -56,9 +59,11 @@ class Steps:
         """Count the comparison of so many queues. Return False if no step is left for it."""
         return self._spend_shares(_COMPARISON + _QUEUE * queues)
 
-    def evict(self, tasks: int) -> bool:
-        """Count a set of so many victims. Return False if no step is left for it."""
-        return self.spend(SET_STEPS) and self._spend_shares(_EVICTED * tasks)
+    def evict(self, tasks: int, operations: int, *, shared: bool) -> bool:
+        """Count a set of so many victims, which leave in so many operations. ``shared``: GPUs of the cluster are
+        shared. Return False if no step is left for it."""
+        more = (operations - 1) * (SHARED_OPERATION_STEPS if shared else OPERATION_STEPS)
+        return self.spend(SET_STEPS + more) and self._spend_shares(_EVICTED * tasks)
 
     def consider(self) -> bool:
         """Count a candidate for eviction. Return False if no step is left for it."""

@@ -225,7 +225,8 @@ class _Search:
     def _try(self, part: Part, rows: Sequence[int], within: Bool) -> tuple[int, ...] | None:
         """Evict, place and validate. Return the victims, or None with nothing changed."""
         ssn, tables = self.ssn, self.ssn.tables
-        if not self._allowed.evict(len(rows)):
+        operations = len(set(tables.tasks.sub[list(rows)].tolist())) if rows else 1
+        if not self._allowed.evict(len(rows), operations, shared=ssn.ledger.devices is not None):
             return None
         self.tries += 1
         tally(ssn, Tally.SIMULATED)

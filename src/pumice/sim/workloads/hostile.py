@@ -25,6 +25,7 @@ from pumice.sim.fuzz.dice import Dice
 from pumice.sim.workloads.hostile_devices import DEVICES, GROUP_API, device_slices
 from pumice.sim.workloads.hostile_gangs import UNLIKE
 from pumice.sim.workloads.hostile_lists import LISTS
+from pumice.sim.workloads.hostile_storms import GPU, GPUS, Storm, claims_of
 
 Raw = dict[str, Any]
 
@@ -79,16 +80,55 @@ def build_hostile(scenario: str, language: str, nodes: int, pods: int) -> Iterat
         yield value
 
 
+def build_storm(storm: Storm, language: str, nodes: int) -> Iterator[Object]:
+    """Yield a cluster and a storm in a language."""
+    has_claims = "claims" in storm.fields
+    yield from _cluster(nodes, GPUS if "shares" in storm.fields else 0)
+    if storm.full:
+        yield from _others(language, nodes)
+    if has_claims:
+        yield from device_slices(nodes)
+    decoder = Decoder(default_scheduler=SCHEDULERS[language])
+    for raw in _of_storm(storm, language):
+        value = decoder.read(raw).value
+        assert not isinstance(value, VolcanoJob | BatchJob | JobMaker)
+        yield value
+
+
+def _of_storm(storm: Storm, language: str) -> Iterator[Raw]:
+    """Yield what the tenant writes."""
+    yield from claims_of(storm, NAMESPACE)
+    for i, each in enumerate(storm.gangs):
+        if "claims" in storm.fields:
+            yield DEVICES["cel" if i % 2 else "claims"](NAMESPACE, i)
+        where = {} if each.level < 0 else _within(language, each.level, each.parts, len(each.cores) // each.parts)
+        group, priority = {"queue": f"q{each.queue:02d}", **where, **each.group}, _HIGH if each.is_high else ""
+        parts = _gang(language, f"g{i}", each.cores, group, {}, priority, parts=each.parts, specs=each.specs)
+        for raw in parts:
+            if raw["kind"] == "Pod" and each.share:
+                _ask_for_gpus(raw, each.share, language)
+            yield raw
+
+
+def _ask_for_gpus(pod: Raw, share: float, language: str) -> None:
+    """Let a pod ask for a part of a GPU, in KAI's language, or for whole ones."""
+    if language == KAI and share < 1:
+        pod["metadata"]["annotations"] = {**pod["metadata"]["annotations"], "gpu-fraction": f"{share}"}
+    else:
+        pod["spec"]["containers"][0]["resources"]["requests"][GPU] = f"{max(1, int(share))}"
+
+
 # -- the cluster
 
 
-def _cluster(nodes: int) -> Iterator[Object]:
+def _cluster(nodes: int, gpus: int = 0) -> Iterator[Object]:
     """Nodes in racks of 10 and blocks of 10 racks, in the words of both languages; queues; priorities."""
     unlimited = Quota(None, None, 1.0)
     for i in range(nodes):
         name = f"node-{i:05d}"
         labels = {_HOSTNAME: name, _RACK: f"r{i // 10}", _BLOCK: f"b{i // 100}", "zone": f"zone-{i % 4}"}
-        room = Resource(1000.0 * _CORES, 256.0 * _GI, {PODS: 110.0}, 110)
+        scalars = {PODS: 110.0, **({GPU: 1000.0 * gpus} if gpus else {})}
+        room = Resource(1000.0 * _CORES, 256.0 * _GI, scalars, 110)
         yield Node(name, room, room, uid=name, labels=labels)
     for name in ("default", "others", *(f"q{i:02d}" for i in range(_QUEUES))):
         yield Queue(name, sharing=QueueSharing(unlimited, unlimited, unlimited))
@@ -149,17 +189,18 @@ def _topology(language: str, pods: int) -> Iterator[Raw]:
                 cores = [_CORES - 1 - unlike] * (11 if level == 0 else 101)
             case _:
                 cores = [_CORES - 1 - unlike] * 22
-        yield from _gang(language, f"g{i}", cores, _within(language, level, i % 3 == 2), {}, _HIGH, parts=2)
+        yield from _gang(language, f"g{i}", cores, _within(language, level, 2 if i % 3 == 2 else 1), {}, _HIGH, parts=2)
 
 
-def _within(language: str, level: int, parts: bool) -> Raw:
-    """Fields of a group that must be within one rack (level 0) or block, or of which each of two parts must be."""
+def _within(language: str, level: int, parts: int = 1, size: int = 11) -> Raw:
+    """Fields of a group that must be within one rack (level 0) or block, or of which each of its parts must be."""
     if language == VOLCANO:
         topology: Raw = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1 + level}}
-        policy = {"name": "part", "subGroupSize": 11, "matchLabelKeys": ["part"], **topology}
-        return {"subGroupPolicy": [policy]} if parts else topology
+        policy = {"name": "part", "subGroupSize": size, "matchLabelKeys": ["part"], **topology}
+        return {"subGroupPolicy": [policy]} if parts > 1 else topology
     topology = {"topologyConstraint": {"topology": "topology", "requiredTopologyLevel": (_RACK, _BLOCK)[level]}}
-    return {"subGroups": [{"name": f"part{k}", "minMember": 11, **topology} for k in range(2)]} if parts else topology
+    groups = [{"name": f"part{k}", "minMember": size, **topology} for k in range(parts)]
+    return {"subGroups": groups} if parts > 1 else topology
 
 
 def _victims(language: str, pods: int) -> Iterator[Raw]:
@@ -207,7 +248,7 @@ def _unlike(kind: str) -> Callable[[str, int], Iterator[Raw]]:
         for i in range(max(pods // 2, 1)):
             gang = UNLIKE[kind](dice, i)
             queue, priority = ("default", _HIGH) if dice.chance(0.5) else (f"q{dice.number(0, _QUEUES - 1):02d}", "")
-            where = {} if gang.level < 0 else _within(language, gang.level, parts=False)
+            where = {} if gang.level < 0 else _within(language, gang.level)
             group = {"queue": queue, **where, **gang.group}
             yield from _gang(language, f"g{i}", gang.cores, group, {}, priority, specs=gang.specs)
 
