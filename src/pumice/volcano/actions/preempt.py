@@ -37,7 +37,7 @@ from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
 from pumice.volcano.failures.evictions import equal_failures, note_failure
 from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
-from pumice.volcano.gangs.starving import all_of, starving_jobs
+from pumice.volcano.gangs.starving import all_of, queues_in_order, starving_jobs
 from pumice.volcano.topology.domains import is_for_allocate
 
 REASON = "preempt"
@@ -126,9 +126,7 @@ class _Preemption:
     def run(self) -> None:
         """Process all queues."""
         ssn = self.ssn
-        queues = Heap(ssn.order.queue_keys(), list(self.starving))
-        while queues:
-            queue = queues.pop()
+        for queue in queues_in_order(ssn, self.starving, but_overused=False):
             jobs = Heap(ssn.order.job_keys(), self.starving[queue])
             for job in self.budget.jobs(jobs):
                 if self.making.for_job(job, self._from_other_jobs):

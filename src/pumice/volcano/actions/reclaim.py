@@ -9,12 +9,12 @@ from itertools import takewhile
 import numpy as np
 
 from pumice.columns.rows import TaskRows
-from pumice.columns.views import Queue, Task
+from pumice.columns.views import Task
 from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.model.blockers import DESERVED, RECLAIM, TASK, NeverPreempts, QueueLimit, Refused
+from pumice.model.blockers import RECLAIM, TASK, NeverPreempts, QueueLimit, Refused
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, MakeRoomForAll, WhyNot
@@ -31,7 +31,7 @@ from pumice.volcano.eviction.reprieve import needed_victims
 from pumice.volcano.eviction.scored_search import ScoredSearch
 from pumice.volcano.eviction.victim_order import eviction_order
 from pumice.volcano.eviction.why_no_victims import why_no_victims
-from pumice.volcano.gangs.starving import all_of, starving_jobs
+from pumice.volcano.gangs.starving import all_of, queues_in_order, starving_jobs
 
 REASON = "reclaim"
 
@@ -94,14 +94,8 @@ class _Reclamation:
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
         ssn = self.ssn
-        queues = Heap(ssn.order.queue_keys(), list(starving))
-        while queues:
-            queue = queues.pop()
-            # An overused queue takes nothing back.
-            if ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                name = ssn.tables.queues.names[queue]
-                ssn.trace.tell(name, QueueLimit(name, DESERVED))
-                continue
+        # An overused queue takes nothing back.
+        for queue in queues_in_order(ssn, starving, but_overused=True):
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             for job in self.budget.jobs(jobs):
                 if self.making.for_job(job, self._reclaim, self.for_all):

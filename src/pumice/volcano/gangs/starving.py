@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
-from pumice.columns.views import Job
+from pumice.columns.views import Job, Queue
+from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
+from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.topology.rules import common_label, in_label_domain, labels_of_groups
 
@@ -50,6 +54,19 @@ def _knows_domains(ssn: Session, job: int) -> bool:
 def all_of(starving: dict[int, list[int]]) -> AnyArray:
     """Return the rows of starving jobs of all queues."""
     return np.array([job for jobs in starving.values() for job in jobs], dtype=np.int64)
+
+
+def queues_in_order(ssn: Session, starving: dict[int, list[int]], *, but_overused: bool) -> Iterator[int]:
+    """Yield the queues of starving jobs in queue order, as it is once the queues before are done. ``but_overused``:
+    leave out queues that hold more than they deserve."""
+    queues = Heap(ssn.order.queue_keys(), list(starving))
+    while queues:
+        queue = queues.pop()
+        if but_overused and ssn.ask(points.overused, Queue(ssn.tables, queue)):
+            name = ssn.tables.queues.names[queue]
+            ssn.trace.tell(name, QueueLimit(name, DESERVED))
+            continue
+        yield queue
 
 
 def _that_starve(ssn: Session, rows: AnyArray) -> Bool:

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.views import Queue
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
-from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gangs.search import GangSearch, Limits
@@ -18,7 +16,7 @@ from pumice.volcano.eviction.node_search import least_steps
 from pumice.volcano.failures.evictions import equal_failures, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
 from pumice.volcano.gangs.readiness import job_pipelined
-from pumice.volcano.gangs.starving import all_of, starving_jobs
+from pumice.volcano.gangs.starving import all_of, queues_in_order, starving_jobs
 
 #: Each domain costs a trial of the whole gang, so the number bounds the work of one job. Source: Volcano's default.
 DOMAINS_DEFAULT = 8
@@ -50,14 +48,8 @@ class _GangEviction:
     def run(self, starving: dict[int, list[int]]) -> None:
         """Process all queues."""
         ssn = self.ssn
-        queues = Heap(ssn.order.queue_keys(), list(starving))
-        while queues:
-            queue = queues.pop()
-            # Preemption within a queue does not change what the queue holds, so only reclaim asks this.
-            if self.kind is EvictionKind.GANG_RECLAIM and ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                name = ssn.tables.queues.names[queue]
-                ssn.trace.tell(name, QueueLimit(name, DESERVED))
-                continue
+        # Preemption within a queue does not change what the queue holds, so only reclaim asks whether it is overused.
+        for queue in queues_in_order(ssn, starving, but_overused=self.kind is EvictionKind.GANG_RECLAIM):
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             for job in self.budget.jobs(jobs):
                 if self._for_job(job):
