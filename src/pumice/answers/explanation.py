@@ -115,11 +115,12 @@ def find_job(world: World, name: str, seen: frozenset[str] | None = None) -> str
     here = [key for key in same if namespace in ("", key.partition("/")[0])]
     if len(here) == 1:
         return here[0]
+    # As a user knows them: a Job by its name, without the uid of its PodGroup.
     if same:
-        raise NoSuchJob(name, same[:_NAMES_MAX])
-    near = get_close_matches(name, keys, _NAMES_MAX, 0.5)
-    near += [key for key in keys if plain in get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
-    near += [key for key in keys if get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
+        raise NoSuchJob(name, list(dict.fromkeys(_UID.sub("", key) for key in same))[:_NAMES_MAX])
+    shown = list(dict.fromkeys(_UID.sub("", key) for key in keys))
+    near = get_close_matches(name, shown, _NAMES_MAX, 0.5)
+    near += [key for key in shown if get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
     raise NoSuchJob(name, list(dict.fromkeys(near))[:_NAMES_MAX])
 
 

@@ -129,8 +129,10 @@ def test_the_name_of_a_volcano_job_is_that_of_its_podgroup() -> None:
     groups = [podgroup(f"{name}-00000000-0000-4000-8000-000000000001", 2) for name in ("bert", "llama")]
     world = World(groups, policy_of(conf_of(CASES[0]), volcano_registry()), NOW, ("volcano",))
     assert find_job(world, "bert") == find_job(world, "ns/bert") == groups[0].key
-    with pytest.raises(NoSuchJob):
+    with pytest.raises(NoSuchJob, match=r"did you mean ns/bert\?"):
         find_job(world, "other/bert")
+    with pytest.raises(NoSuchJob, match=r"did you mean ns/llama\?"):
+        find_job(world, "ns/lama")
 
 
 def test_a_job_whose_pods_are_created_when_it_is_admitted_waits_for_that() -> None:

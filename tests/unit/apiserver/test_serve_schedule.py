@@ -58,9 +58,9 @@ class User:
         async with self._session.delete(path) as answer:
             assert answer.status == 200, await answer.text()
 
-    async def text(self, path: str) -> str:
+    async def text(self, path: str, status: int = 200) -> str:
         async with self._session.get(path) as answer:
-            assert answer.status == 200, await answer.text()
+            assert answer.status == status, await answer.text()
             return await answer.text()
 
     async def get(self, path: str) -> Any:
@@ -148,6 +148,8 @@ async def test_its_scheduler_answers_questions(tmp_path: Path) -> None:
         assert reports.code == 0 and "Shortage" in reports.out, reports
         reports = await asyncio.to_thread(run, "whatif", "--server", served.url, "--add-nodes", "1x4gpu")
         assert reports.code in (0, 1) and "digest" in reports.out, reports
+        async with user_of(served) as user:
+            assert "lacks the plugin reflectjoborder" in await user.text("/get-job-order", status=501)
         assert served.stop(signal.SIGINT) == 0
 
 

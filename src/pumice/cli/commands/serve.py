@@ -170,6 +170,7 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
     from pumice.apiserver.api.kubeconfig import write_kubeconfig
     from pumice.apiserver.api.server import serving
     from pumice.kube.scheduler.languages import language_of
+    from pumice.kube.scheduler.plugin_pages import PluginPages
     from pumice.runtime.serving.listening import Place
     from pumice.runtime.serving.supervision import Supervised
     from pumice.runtime.telemetry.metrics import Metrics
@@ -195,7 +196,7 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
         if conf is not None:
             access = _own_access(url, token, certificate)
             answers = answer_pages(wanted.plugins_dir, stack)
-            api.pages = answers.pages
+            api.pages = {**answers.pages, **PluginPages(lambda: answers.live).pages}
             at = pages_place(wanted.pages)
             shown = await show_pages(None if at is None else shown_at(at, None), stack, answers)
             given = (access, conf, metrics, wanted.speed, stop, answers, shown, wanted.annotate_starts)

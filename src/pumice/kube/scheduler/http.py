@@ -28,7 +28,7 @@ class Pages:
 
     def __init__(self, live: Live, answers: AnswerPages | None = None, guard: Guard = this_machine) -> None:
         self._live, self._answers, self._guard = live, answers, guard
-        self._of_plugins = PluginPages(live)
+        self._of_plugins = PluginPages(lambda: live)
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=1 << 10)

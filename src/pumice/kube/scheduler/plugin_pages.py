@@ -44,14 +44,17 @@ _PAGES: Mapping[str, tuple[str, Page]] = {
 
 
 class PluginPages:
-    """``pages``: handlers by path."""
+    """``pages``: handlers by path. ``live``: returns the scheduler that is asked, None while there is none."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Callable[[], Live | None]) -> None:
         self._live, self._one = live, asyncio.Lock()
         self.pages = dict.fromkeys(_PAGES, self.answer)
 
     async def answer(self, request: web.Request) -> web.Response:
-        options = self._live.conf.current.policy.options
+        live = self._live()
+        if live is None:
+            return web.Response(text="no scheduler runs now; it is started again\n", status=503)
+        options = live.conf.current.policy.options
         plugin, page = _PAGES[request.path]
         if all(option.spec.page != request.path for option in options):
             # Not 404: the page exists, and what it lacks can be added to the policy.
@@ -62,4 +65,4 @@ class PluginPages:
         if self._one.locked():
             return web.Response(text="another one is being written\n", status=503)
         async with self._one:
-            return await self._live.look(page)
+            return await live.look(page)
