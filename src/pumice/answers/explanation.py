@@ -8,10 +8,12 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from pumice.answers.amounts import amount_text
 from pumice.answers.codes import WORDS, Code, code_of
 from pumice.answers.in_queue import Holder, Place, holders_of, place_of
 from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
+from pumice.answers.requests import waiting_amounts
 from pumice.answers.steps.step import main_resource
 from pumice.answers.waiting import TRIALS_MAX as WAIT_TRIALS_MAX
 from pumice.answers.waiting import Wait, wait_of
@@ -24,6 +26,7 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import blockers_outside
 from pumice.reasons.sentences import sentence
+from pumice.reasons.words import number
 
 #: Cycles that are run for the ways out of one job at most.
 WAYS_TRIALS_MAX = 240
@@ -233,7 +236,7 @@ class _Answer:
             Part(
                 each.code,
                 each.name,
-                sentence(blocker) if blocker is not None else _meaning(each),
+                sentence(blocker) if blocker is not None else self._text(each, row),
                 blocker,
                 holders_of(self.world, self.job, blocker),
             )
@@ -251,6 +254,18 @@ class _Answer:
             place=place_of(self.trials, self.job),
             wait=wait,
         )
+
+    def _text(self, each: Lift, row: int) -> str:
+        """Return what a lift is about, with amounts where it is a resource: the cycle recorded none."""
+        tables = self.trials.base.outcome.tables
+        column = tables.axis.column.get(each.name, -1)
+        if column < 0:
+            return _meaning(each)
+        free = tables.nodes.future[:, column].clip(min=0.0)
+        asked = float(waiting_amounts(tables)[row, column])
+        best, wanted = (number(each.name, value) for value in (float(free.max(initial=0.0)), asked))
+        in_all = amount_text(each.name, float(free.sum()))
+        return f"after this cycle {in_all} are free, at most {best} on one node; it asks for {wanted}"
 
 
 def _asked_by_each(pods: list[Pod]) -> Amount | None:

@@ -39,6 +39,7 @@ def test_a_job_whose_pods_are_created_once_it_is_admitted_has_ways_out() -> None
     world = random_world(random.Random(69), "volcano")
     found = explain(world, "ns/j4")
     assert found.pods == 0 and [part.code for part in found.parts] == [Code.ADMISSION, Code.ROOM]
+    assert found.parts[1].sentence == "the cluster has 4 cores, it asks for 8"
     assert found.ways and wrong_of(world, "ns/j4", found.ways[0]) == []
 
 

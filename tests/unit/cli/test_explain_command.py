@@ -130,3 +130,15 @@ def test_a_pod_without_a_group_is_shown_by_its_own_name(tmp_path: Path) -> None:
     assert (as_json["job"], as_json["shown"]) == ("shop/podgroup-4f1c", "shop/web")
     both = json.loads(CliRunner().invoke(main, ["schedule", str(file), "--json"]).stdout)
     assert both["shown"] == {"shop/podgroup-4f1c": "shop/web"} and "shop/podgroup-4f1c" in both["hints"]
+
+
+def test_each_part_of_a_shortage_has_its_amounts_and_a_record_says_for_how_long(tmp_path: Path) -> None:
+    demo, folder = str(ROOT / "examples/demo"), str(tmp_path / "record")
+    assert CliRunner().invoke(main, ["simulate", demo, "--record", folder]).exit_code == 0
+    result = CliRunner().invoke(main, ["explain", "demo/giant", demo, "--no-ways", "--record", folder])
+    assert result.exit_code == 0, result.output
+    assert "1 Shortage  the cluster has 96 GPUs, it asks for 104" in result.stdout
+    assert "after this cycle 462 cores are free, at most 64 on one node; it asks for 728" in result.stdout
+    assert "; of the cycles recorded: " in result.stdout and " Overcommit" in result.stdout
+    wrong = CliRunner().invoke(main, ["explain", "--all", demo, "--record", folder])
+    assert wrong.exit_code == 2 and "--record: wanted one JOB and files" in wrong.stderr
