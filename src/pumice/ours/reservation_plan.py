@@ -6,7 +6,7 @@ and Feitelson, 2001) for several, by counts of places in place of processors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from pumice.model.workloads.reservation import Reservation
 from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
 from pumice.ours.reservation_domains import domains_of, needs_all
 from pumice.ours.reservation_slots import Slot, Slots
-from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost
+from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost_by
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import stable_codes
 
@@ -82,6 +82,7 @@ class Plan:
         self.kept: list[Kept] = []
         self.claims: list[Claim] = []
         self._slots: Slots | None = None
+        self._lost: dict[Hashable, F64] = {}
         #: Jobs that fit now and go before: the room that the plan rests on is without their minimum.
         self.starting: list[int] = []
         self._fill()
@@ -250,13 +251,29 @@ class Plan:
 
     def _lost_to(self, demands: Sequence[Demand]) -> F64:
         """Return how many places of some demands one pod of each class takes at most. Shape (C,)."""
-        tables = self.ssn.tables
-        found = np.zeros(tables.classes.capacity)
-        for cls in distinct(tables.tasks.cls[self._waiting]).tolist():
-            mine = self._nodes_of(cls)
-            shared = [demand for demand in demands if (demand.nodes & mine).any()]
-            found[cls] = max((places_lost(tables.classes.req[cls], demand) for demand in shared), default=0)
-        return found
+        kinds = tuple(demand.kind for demand in demands)
+        if kinds not in self._lost:
+            tables = self.ssn.tables
+            (classes, which, masks), found = self._waiting_classes, np.zeros(tables.classes.capacity)
+            for demand in demands:
+                shares = np.array([bool((mask & demand.nodes).any()) for mask in masks], dtype=bool)
+                lost = places_lost_by(tables.classes.req[classes], demand)
+                found[classes] = np.maximum(found[classes], np.where(shares[which], lost, 0.0))
+            self._lost[kinds] = found
+        return self._lost[kinds]
+
+    @cached_property
+    def _waiting_classes(self) -> tuple[AnyArray, AnyArray, list[Bool]]:
+        """Return the classes of waiting tasks, the number of its nodes for each, and these as masks (N,)."""
+        classes, masks = distinct(self.ssn.tables.tasks.cls[self._waiting]), dict[bytes, int]()
+        found, which = list[Bool](), np.zeros(len(classes), dtype=np.int64)
+        # Most classes may use the same nodes, and a tenant may have very many classes.
+        for i, cls in enumerate(classes.tolist()):
+            nodes = self._nodes_of(cls)
+            which[i] = masks.setdefault(nodes.tobytes(), len(found))
+            if which[i] == len(found):
+                found.append(nodes)
+        return classes, which, found
 
     @cached_property
     def _waiting(self) -> AnyArray:

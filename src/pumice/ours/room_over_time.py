@@ -117,8 +117,15 @@ def fits(free: F64, demands: Sequence[Demand]) -> list[I64] | None:
 
 def places_lost(each: F64, demand: Demand) -> int:
     """Return how many places for pods of a demand one pod with these requests takes at most, on whichever node."""
+    return int(places_lost_by(each[None, :], demand)[0])
+
+
+def places_lost_by(each: F64, demand: Demand) -> F64:
+    """Return how many places for pods of a demand one pod takes at most, for requests of several kinds (kinds, R), on
+    whichever node. Shape (kinds,)."""
     asks = demand.each > 0
     if not asks.any():
-        return 0
+        return np.zeros(len(each))
     # The places of a node are a minimum of quotients over resources, and none of these falls by more than this.
-    return int(np.ceil((each[asks] - EPS) / demand.each[asks]).max(initial=0.0))
+    found: F64 = np.ceil((each[:, asks] - EPS) / demand.each[asks]).max(axis=1, initial=0.0)
+    return found
