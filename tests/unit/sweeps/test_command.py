@@ -73,10 +73,10 @@ def test_settings_are_called_by_the_shortest_names_that_tell_them_apart(capsys: 
         "2",
         "4x8gpu",
     ]
-    alike = ("nodeorder.x.weight", "nodeorder.y.weight")
-    print_settings([of("a/drf.conf", 1, 2, names=alike), of("b/drf.conf", 1, 2, names=alike)], "wait_mean", 2)
+    both = ("nodeorder.x.weight", "nodeorder.y.weight")
+    print_settings([of("a/drf.conf", 1, 2, names=both), of("b/drf.conf", 1, 2, names=both)], "wait_mean", 2)
     shown = capsys.readouterr().out.splitlines()
-    assert shown[2].split()[:3] == ["policy", *alike] and shown[4].split()[0] == "a/drf.conf"
+    assert shown[2].split()[:3] == ["policy", *both] and shown[4].split()[0] == "a/drf.conf"
 
 
 def test_polars_reads_the_table(whole: Path) -> None:

@@ -61,13 +61,13 @@ def print_settings(settings: Sequence[Setting], figure: str, universes: int) -> 
 
 
 def _short_names(names: Sequence[str]) -> list[str]:
-    """Return the last part of each dotted name, or the name as it is if two end alike."""
+    """Return the last part of each dotted name, or the names as they are if two have equal ends."""
     last = [name.rpartition(".")[2] for name in names]
     return last if len(set(last)) == len(last) else list(names)
 
 
 def _policy_names(policies: Sequence[str]) -> dict[str, str]:
-    """Return what to call each policy: its file without folder and ending, or its path if two are called alike."""
+    """Return what to call each policy: its file without folder and ending, or its path if two have equal names."""
     short = {each: Path(each).stem for each in policies}
     return short if len(set(short.values())) == len(short) else {each: each for each in policies}
 
