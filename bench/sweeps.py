@@ -35,7 +35,7 @@ import sys
 from distributed import LocalCluster
 if __name__ == "__main__":
     size = {"n_workers": int(sys.argv[1]), "threads_per_worker": 1}
-    with LocalCluster(**size, host="127.0.0.1", dashboard_address=None) as found:
+    with LocalCluster(**size, host="127.0.0.1", dashboard_address="127.0.0.1:0") as found:
         print(found.scheduler_address, flush=True)
         sys.stdin.read()
 """
