@@ -109,6 +109,13 @@ def test_a_trace_is_read_from_standard_input(source: str, content: str) -> None:
     assert twice.code == 2 and "standard input (-) can be read once" in twice.err
 
 
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[" * 9, "x" * 200_000, f'{{"kind": "{"x" * 200_000}"}}', "\0\xff", ",\n,"]
+)
+def test_other_content_of_standard_input_is_wrong_input(content: str) -> None:
+    assert run("simulate", "-", stdin=content).code in (1, 2)
+
+
 def test_a_pod_list_or_a_node_list_to_fill_is_read_from_standard_input(tmp_path: Path) -> None:
     pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
     rows = "".join(f"p{i},1000,1024,1,1000,\n" for i in range(9))
