@@ -29,7 +29,7 @@ from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
-from pumice.model.workloads.gang import GangTimes, GroupResources, SchedulingCondition
+from pumice.model.workloads.gang import GangTimes, GroupResources, SchedulingCondition, pod_set_of
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
 UNSCHEDULABLE = "Unschedulable"
@@ -100,6 +100,7 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """Yield notices for pods: the reason for pending pods of gangs, and the node for pods that wait for a release
     there."""
     yield from nominations(outcome)
+    yield from strays(outcome)
     tables = outcome.tables
     tree, tasks = QueueTree(tables), tables.tasks
     words = Words(tables, tree)
@@ -113,6 +114,24 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
         message = words.of(job, why).message if waiting else ""
         for row in waiting:
             yield PodNotice(tasks.pods[row].key, tasks.pods[row].uid, UNSCHEDULABLE, message)
+
+
+def strays(outcome: Outcome) -> Iterator[PodNotice]:
+    """Yield a notice for each waiting pod that names a sub-group which its gang does not have. Such a pod counts for
+    nothing. Source: KAI cluster_info, unknown sub-groups."""
+    tables, tasks = outcome.tables, outcome.tables.tasks
+    jobs, live = tables.jobs, outcome.live_jobs
+    for job in live[jobs.has_policy[live] & (jobs.counts[live, PENDING] > 0)].tolist():
+        group, key = jobs.groups[job], jobs.uids[job]
+        if group.native is not None or group.gang is None or not group.gang.sub_groups:
+            continue
+        # Pods of no pod set are in a sub-job with the UID of the job.
+        rows = [row for sub in jobs.subs[job] if tables.subs.uids[sub] == key for row in tables.subs.tasks[sub]]
+        for pod in (tasks.pods[row] for row in rows if tasks.status[row] == PENDING):
+            if not pod.gates:
+                name = pod_set_of(pod.labels, pod.annotations)
+                text = f'Pod references subgroup "{name}", which does not exist in PodGroup {key}'
+                yield PodNotice(pod.key, pod.uid, UNSCHEDULABLE, text)
 
 
 def nominations(outcome: Outcome) -> Iterator[PodNotice]:

@@ -22,6 +22,7 @@ from pumice.model.workloads.gang import (
     GangTimes,
     GroupResources,
     SchedulingCondition,
+    SubGroup,
     TopologyConstraint,
     gang_at,
 )
@@ -118,6 +119,14 @@ def test_conditions_of_other_pools_stay_and_ours_goes_when_the_gang_holds_someth
 def test_a_gang_that_says_so_has_no_notices() -> None:
     ran = cycle(store(node("n", 2), queue("q"), job("j", "q", [""], gpus=4, mark_unschedulable=False)))
     assert list(ran.outcome.notices()) == [] and ran.outcome.groups
+
+
+def test_a_pod_of_a_sub_group_that_is_not_there_says_so_and_counts_for_nothing() -> None:
+    subs = [SubGroup("a", 1)]
+    ran = cycle(store(node("n", 8), queue("q"), job("j", "q", ["/a", "/nope"], minimum=1, sub_groups=subs)))
+    assert [bind.pod for bind in ran.decisions] == ["ns/j-0"]
+    text = 'Pod references subgroup "nope", which does not exist in PodGroup ns/j'
+    assert {each.pod: each.message for each in ran.outcome.notices()} == {"ns/j-1": text}
 
 
 def test_a_start_and_a_gang_below_its_minimum_are_noted_with_their_times() -> None:
