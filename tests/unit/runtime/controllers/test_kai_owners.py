@@ -55,6 +55,12 @@ def lws_pod(index: str) -> Obj:
             "envs.AZUREML_NODE_COUNT: found none, wanted an integer from 1",
             id="an AmlJob without its number of nodes",
         ),
+        pytest.param(
+            pod(),
+            with_annotations(owner("apps/v1", "StatefulSet"), min_member="2"),
+            "spec.podManagementPolicy: found OrderedReady, wanted Parallel",
+            id="a minimum of a StatefulSet whose pods come one after the other",
+        ),
     ],
 )
 def test_what_cannot_be_grouped_is_refused(of: Obj, top: Obj, said: str) -> None:

@@ -15,6 +15,8 @@ from pumice.runtime.controllers.writes import annotations_of, meta
 TRAIN, BUILD, INFERENCE = "train", "build", "inference"
 #: Annotation of a Job, JobSet or template of a replicated job with another minimum than its own.
 MIN_MEMBER_ANNOTATION = "kai.scheduler/batch-min-member"
+#: The same of a StatefulSet.
+SET_MIN_MEMBER_ANNOTATION = "kai.scheduler/min-member"
 TOPOLOGY_ANNOTATION = "kai.scheduler/topology"
 REQUIRED_ANNOTATION = "kai.scheduler/topology-required-placement"
 PREFERRED_ANNOTATION = "kai.scheduler/topology-preferred-placement"
@@ -77,15 +79,17 @@ def whole(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
-def minimum_in(annotations: Mapping[str, str], where: str, default: int) -> int:
+def minimum_in(
+    annotations: Mapping[str, str], where: str, default: int, annotation: str = MIN_MEMBER_ANNOTATION
+) -> int:
     """Return the minimum in the annotation, the default without it. Raises: NoGang."""
-    written = annotations.get(MIN_MEMBER_ANNOTATION)
+    written = annotations.get(annotation)
     if written is None:
         return default
     found = whole(written)
     if not found:
         shown = written[:40]
-        raise NoGang(f"{where}: annotation {MIN_MEMBER_ANNOTATION}: found {shown!r}, wanted an integer from 1")
+        raise NoGang(f"{where}: annotation {annotation}: found {shown!r}, wanted an integer from 1")
     return found
 
 

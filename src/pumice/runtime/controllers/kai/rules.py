@@ -20,6 +20,7 @@ from pumice.runtime.controllers.kai.owners import group_kind
 from pumice.runtime.controllers.kai.plan import (
     BUILD,
     INFERENCE,
+    SET_MIN_MEMBER_ANNOTATION,
     GangPlan,
     NoGang,
     check_sub_groups,
@@ -98,21 +99,35 @@ def _job(pod: Obj, seen: Seen) -> GangPlan:
     return GangPlan(minimum_in(annotations_of(job), named(job), 1), top=job)
 
 
+def _stateful_set(pod: Obj, seen: Seen) -> GangPlan:
+    """Return one gang, with the minimum that the set says, if its pods are created at once. Source: KAI after 0.17."""
+    notes = annotations_of(seen.top)
+    policy = part(seen.top, "spec").get("podManagementPolicy") or "OrderedReady"
+    if SET_MIN_MEMBER_ANNOTATION in notes and policy != "Parallel":
+        where = f"{named(seen.top)}: spec.podManagementPolicy"
+        raise NoGang(
+            f"{where}: found {policy!s:.40}, wanted Parallel beside the annotation {SET_MIN_MEMBER_ANNOTATION}"
+        )
+    return GangPlan(minimum_in(notes, named(seen.top), 1, SET_MIN_MEMBER_ANNOTATION))
+
+
 def _notebook(pod: Obj, seen: Seen) -> GangPlan:
     return GangPlan(priority_class=BUILD)
 
 
 def _ray(pod: Obj, seen: Seen) -> GangPlan:
-    """Return the head, and of each group of workers its minimum, or all if it has none."""
+    """Return the head, and of each group of workers its minimum, or all if it has none. Of a cluster that scales by
+    itself a group may have none; it then starts without."""
     cluster = _ray_cluster(seen)
     written = cluster.get("workerGroupSpecs")
     groups = [each for each in written if isinstance(each, dict)] if isinstance(written, list) else []
+    scales = cluster.get("enableInTreeAutoscaling") is True
     check_sub_groups(1 + len(groups), seen.top)
     subs = [SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec")))]
     for i, spec in enumerate(groups):
         least, wanted = count(spec.get("minReplicas"), 0), count(spec.get("replicas"), 0)
-        pods = (least or wanted) * count(spec.get("numOfHosts"), 1)
-        if pods and not spec.get("suspend"):
+        pods = (least if scales else least or wanted) * count(spec.get("numOfHosts"), 1)
+        if (least or wanted) and not spec.get("suspend"):
             name = str(spec.get("groupName") or f"worker-group-{i}").lower()
             subs.append(SubGroup(name, pods, "", _template_constraint(spec)))
     member = labels_of(pod).get(_RAY_GROUP, "").lower()
@@ -164,6 +179,7 @@ def _spark(pod: Obj) -> GangPlan | None:
 
 _RULES: Mapping[tuple[str, str], Callable[[Obj, Seen], GangPlan]] = {
     ("apps", "Deployment"): _deployment,
+    ("apps", "StatefulSet"): _stateful_set,
     ("batch", "Job"): _job,
     ("batch", "CronJob"): _job,
     ("kubeflow.org", "Notebook"): _notebook,
@@ -186,7 +202,6 @@ _RULES: Mapping[tuple[str, str], Callable[[Obj, Seen], GangPlan]] = {
 _PLAIN = frozenset(
     {
         ("", "Pod"),
-        ("apps", "StatefulSet"),
         ("apps", "ReplicaSet"),
         ("machinelearning.seldon.io", "SeldonDeployment"),
         ("kubevirt.io", "VirtualMachineInstance"),
