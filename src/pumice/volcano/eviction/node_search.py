@@ -27,6 +27,7 @@ from pumice.placing.feasibility import can_mend
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
 from pumice.volcano.eviction.refuted_nodes import Votes
+from pumice.volcano.topology.label_domains import held_domain
 
 #: Nodes on which victims are sought in vain in one step, which takes about 25 µs.
 NODES_A_STEP = 3
@@ -107,6 +108,10 @@ class NodeSearch:
         # Nodes of other schedulers' shards: what runs there is not this scheduler's to evict.
         if feasible.outside is not None:
             found &= ~feasible.outside
+        job = int(self._tables.tasks.job[task.row])
+        within = held_domain(ssn, job) if self._tables.jobs.has_topology[job] else None
+        if within is not None:
+            found &= within
         looked_at = self.not_given_up(task)
         if looked_at is not None:
             found &= looked_at

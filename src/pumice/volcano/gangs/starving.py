@@ -15,6 +15,7 @@ from pumice.framework.cycle.ordering import Heap
 from pumice.framework.cycle.session import Session
 from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
+from pumice.volcano.topology.label_domains import held_domain
 from pumice.volcano.topology.rules import common_label, in_label_domain, labels_of_groups
 
 
@@ -23,18 +24,19 @@ def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False
 
     ``with_topology`` False: leave out jobs with a network topology anywhere. ``in_domains``: with jobs of which all
     pods, or those of each PodGroup in the tree, must be in one domain of a node label; trees in which groups of groups
-    have domains are left out in any case.
+    have domains are left out. Without it such a job counts only if pods of it are in its domain already.
     """
     jobs = ssn.tables.jobs
     which = jobs.alive & (jobs.queue >= 0) & ~jobs.quarantined
     # As Volcano: a job that is not admitted has no claim to the nodes of others, and one without pending tasks could
     # use no room.
     which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
-    if not with_topology:
-        which &= ~jobs.has_topology
     # Evictions that know no domains of node labels would vacate nodes in several.
     for row in (which & jobs.has_topology).nonzero()[0].tolist():
-        which[row] = not in_label_domain(ssn.tables, row) or (in_domains and _knows_domains(ssn, row))
+        if in_label_domain(ssn.tables, row):
+            which[row] = _knows_domains(ssn, row) if in_domains else held_domain(ssn, row) is not None
+        else:
+            which[row] = with_topology
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     rows = ssn.world.without_refused(which.nonzero()[0])
     if not len(rows):

@@ -19,6 +19,7 @@ from pumice.placing.batch import placing_of
 from pumice.placing.derived import derived
 from pumice.volcano.gangs.readiness import sub_missing
 from pumice.volcano.gangs.sub_job import Domain
+from pumice.volcano.topology.rules import common_label
 
 
 def label_domains(ssn: Session, job: int, sub: int, rows: Sequence[int]) -> list[Domain]:
@@ -63,6 +64,18 @@ def domains_to_vacate(
     nodes (N,): that with the most room first, where the fewest must leave. ``members`` and ``only`` as above."""
     found = sorted(_domains(ssn, label, members, rows, only), key=lambda each: (-each[0], each[1]))
     return [(name, within) for _, name, within in found]
+
+
+def held_domain(ssn: Session, job: int) -> Bool | None:
+    """Return the nodes of the domain in which pods of a gang are already, if all of its pods must be in one domain of a
+    node label. None if it has no pods on nodes, or may be anywhere. Shape (N,)."""
+    label = common_label(ssn.tables, job)
+    if not label:
+        return None
+    codes = derived(ssn).label(label).codes
+    held = _held(ssn.tables, ssn.tables.jobs.tasks[job], codes)
+    # With several an earlier scheduler has broken the constraint, and no node is right.
+    return None if held is None else (codes == held[0]) & (len(held) == 1 and held[0] >= 0)
 
 
 def _domains(

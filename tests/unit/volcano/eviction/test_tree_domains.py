@@ -1,4 +1,5 @@
-"""Evictions for a tree of CompositePodGroups of which each PodGroup has a domain of its own."""
+"""Evictions in domains of a node label: for a tree of CompositePodGroups of which each PodGroup has its own domain, and
+pod by pod for a gang that is in its domain already."""
 
 from __future__ import annotations
 
@@ -30,13 +31,16 @@ def racks(**sizes: int) -> list[Raw]:
     return [node(f"{rack}{i}", 1, rack=rack, zone=rack[0]) for rack, size in sizes.items() for i in range(size)]
 
 
-def filled(nodes: list[Raw]) -> list[Raw]:
-    """Return a pod of its own group on each node."""
+def filled(nodes: list[Raw], *, together: bool = False) -> list[Raw]:
+    """Return a pod of its own group on each node, or of one group ``together``, which can spare all but one."""
     found: list[Raw] = []
     for each in nodes:
         name = each["metadata"]["name"]
         (pod,) = pods("volcano", f"old-{name}", 1, nodeName=name)
-        found += [group(f"old-{name}", None, "", priorityClassName="low"), {**pod, "status": {"phase": "Running"}}]
+        of = "old" if together else f"old-{name}"
+        spec = {**pod["spec"], "schedulingGroup": {"podGroupName": of}}
+        found += [group(of, None, "", priorityClassName="low")] * (not (together and found))
+        found.append({**pod, "spec": spec, "status": {"phase": "Running"}})
     return found
 
 
@@ -47,11 +51,11 @@ def tree(*, inner: str = "", root: str = "", least: int = 2) -> list[Raw]:
     return [composite("all", least, rack=root, priorityClassName="high"), *groups, *members]
 
 
-def result(tmp_path: Path, *objects: Raw) -> tuple[list[str], dict[str, str]]:
+def result(tmp_path: Path, *objects: Raw, action: str = "gangpreempt") -> tuple[list[str], dict[str, str]]:
     """Return the nodes of victims, and the node that each pod waits for."""
     items = [QUEUES["volcano"], *CLASSES, *objects]
     (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    (tmp_path / "policy.conf").write_text(CONF)
+    (tmp_path / "policy.conf").write_text(CONF.replace("gangpreempt", action))
     found = run("schedule", tmp_path / "all.json", "--conf", tmp_path / "policy.conf", "--json").json
     victims = sorted(each.removeprefix("ml/old-").removesuffix("-0") for each in found["evicts"])
     return victims, {pod.removeprefix("ml/"): on for pod, on in found["pipelined"].items()}
@@ -95,3 +99,23 @@ def test_a_rack_that_is_free_takes_a_group_without_victims(tmp_path: Path, free:
     busy = [each for each in nodes if not each["metadata"]["name"].startswith(free)]
     victims, placed = result(tmp_path, *nodes, *filled(busy), *tree(inner="rack"))
     assert victims == sorted(each["metadata"]["name"] for each in busy) and len(placed) == 4
+
+
+@pytest.mark.parametrize(("here", "victims"), [("b", ["b1"]), ("a", ["a0"])])
+def test_a_gang_in_its_rack_makes_room_there_pod_by_pod(tmp_path: Path, here: str, victims: list[str]) -> None:
+    nodes = racks(a=2, b=2)
+    own = {"a": "a1", "b": "b0"}[here]
+    busy = [each for each in nodes if each["metadata"]["name"] != own]
+    running, waiting = pods("volcano", "g", 1, 1)
+    running = {**running, "spec": {**running["spec"], "nodeName": own}, "status": {"phase": "Running"}}
+    gang = group("g", 2, "", rack="rack", priorityClassName="high")
+    found, placed = result(tmp_path, *nodes, *filled(busy, together=True), gang, running, waiting, action="preempt")
+    assert found == victims and placed == {"g-1": victims[0]}
+
+
+def test_nothing_is_evicted_pod_by_pod_for_a_gang_that_is_nowhere_yet(tmp_path: Path) -> None:
+    nodes = racks(a=2, b=2)
+    gang = group("g", 2, "", rack="rack", priorityClassName="high")
+    assert result(
+        tmp_path, *nodes, *filled(nodes, together=True), gang, *pods("volcano", "g", 1, 1), action="preempt"
+    ) == ([], {})
