@@ -355,13 +355,17 @@ END_S = 20.0 + 25.0
 async def test_a_leader_that_is_stopped_finishes_the_binds_in_flight(
     world: World, server: ApiServer, proxy: FaultProxy, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
-    proxy.on("POST", r"/binding$", meanwhile(lambda: asyncio.sleep(1.0)), times=10**6)
+    is_stopping = asyncio.Event()
+    proxy.on("POST", r"/binding$", meanwhile(is_stopping.wait), times=10**6)
     await world.nodes(2)
     await world.gang("g", 5)
     with running(tmp_path, server.kubeconfig(server=proxy.url), *flags) as it:
         await until(lambda: proxy.count("POST", r"/binding$"), what=it.text)
         assert not all((await world.pods()).values()), "binds are in flight"
-        assert await ended_in_time(it) == 0, it.text
+        ended = asyncio.create_task(ended_in_time(it))
+        await it.says("stopping")
+        is_stopping.set()
+        assert await ended == 0, it.text
     assert all((await world.pods()).values()), "the gang is whole"
     assert "abandoned" not in it.text
 
