@@ -1,4 +1,4 @@
-"""Groups that no scheduler can take as they are, and what a user is told about each: one row for each kind of mistake.
+"""Groups that no scheduler can take as they are, and what the user reads about each: one row for each kind of mistake.
 
 The rows are tried from files and on a server that schedules, under both policy languages.
 """
@@ -18,14 +18,14 @@ _FREE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
 
 class Row(NamedTuple):
-    """A mistake. ``objects``: what is wrong, and its pods, by policy language. ``told``: what is said about it, in
+    """A mistake. ``objects``: what is wrong, and its pods, by policy language. ``message``: the text about it, in
     files and on a server; by policy language if each has its own text. ``bound``: pods that start in spite of it.
     ``only``: the language that has the kind.
     """
 
     name: str
     objects: Callable[[str], list[Obj]]
-    told: str | dict[str, str]
+    message: str | dict[str, str]
     bound: int = 0
     only: str = ""
 
@@ -132,9 +132,9 @@ ROWS = (
 )
 
 
-def told_of(row: Row, dialect: str) -> str:
+def message_of(row: Row, dialect: str) -> str:
     """Return what is said about a mistake under a policy language."""
-    return row.told if isinstance(row.told, str) else row.told[dialect]
+    return row.message if isinstance(row.message, str) else row.message[dialect]
 
 
 def rows_of(dialect: str) -> list[Row]:

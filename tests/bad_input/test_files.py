@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input.rows import SCHEDULERS, Obj, Row, cluster, native, pods, rows_of, told_of
+from tests.bad_input.rows import SCHEDULERS, Obj, Row, cluster, message_of, native, pods, rows_of
 from tests.unit.cli.kit import run
 
 CASES = [pytest.param(dialect, row, id=f"{dialect}: {row.name}") for dialect in SCHEDULERS for row in rows_of(dialect)]
@@ -26,10 +26,10 @@ def test_a_mistake_is_named_and_holds_up_nothing_else(tmp_path: Path, dialect: s
     (tmp_path / "kai.conf").write_text("dialect: kai\n")
     policy = ("--conf", tmp_path / "kai.conf") if dialect == "kai" else ()
     done = run("schedule", tmp_path / "all.json", *policy, "--json")
-    told = json.loads(done.out)
-    binds = told["binds"]
+    answer = json.loads(done.out)
+    binds = answer["binds"]
     assert {pod for pod in binds if pod.startswith("well/")} == {"well/p0", "well/p1"}
     assert len(binds) == 2 + row.bound
     count = sum(each["kind"] == "Pod" for each in row.objects(dialect))
-    assert len(told["unscheduled"]) == count - row.bound, "no pod is lost"
-    assert told_of(row, dialect) in done.out.replace('\\"', '"') + done.err
+    assert len(answer["unscheduled"]) == count - row.bound, "no pod is lost"
+    assert message_of(row, dialect) in done.out.replace('\\"', '"') + done.err

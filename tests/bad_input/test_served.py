@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.bad_input.rows import SCHEDULERS, Obj, Row, cluster, rows_of, told_of
+from tests.bad_input.rows import SCHEDULERS, Obj, Row, cluster, message_of, rows_of
 from tests.ecosystem.test_served import path_of
 from tests.unit.apiserver.commands import PATIENCE_S, serving_command
 from tests.unit.apiserver.test_serve_schedule import User, user_of
@@ -19,7 +19,7 @@ from tests.unit.apiserver.test_serve_schedule import User, user_of
 _UNSERVED = "a version that is not known"
 
 
-async def told(user: User, namespace: str, warnings: list[str]) -> str:
+async def messages_of(user: User, namespace: str, warnings: list[str]) -> str:
     """Return all that is said about the objects of a namespace: events, conditions and warnings on creation."""
     events = (await user.get(f"/api/v1/namespaces/{namespace}/events"))["items"]
     pods = (await user.get(f"/api/v1/namespaces/{namespace}/pods"))["items"]
@@ -37,7 +37,7 @@ async def comes(user: User, namespace: str, row: Row, wanted: str, warnings: lis
     """Wait until all is said and bound that a row wants."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        said, bound = await told(user, namespace, warnings), sum(map(bool, await nodes_of(user, namespace)))
+        said, bound = await messages_of(user, namespace, warnings), sum(map(bool, await nodes_of(user, namespace)))
         assert bound <= row.bound or row.bound, f"{row.name}: a part of a gang was bound"
         if wanted in said.replace('\\"', '"') and bound == row.bound:
             return
@@ -51,7 +51,7 @@ def placed(obj: Obj, namespace: str) -> Obj:
 
 
 @pytest.mark.parametrize("dialect", SCHEDULERS)
-async def test_each_mistake_is_told_by_an_event_or_a_condition(tmp_path: Path, dialect: str) -> None:
+async def test_each_mistake_has_an_event_or_a_condition(tmp_path: Path, dialect: str) -> None:
     (tmp_path / "kai.conf").write_text("dialect: kai\n")
     listed: dict[str, Any] = {"apiVersion": "v1", "kind": "List", "items": cluster(dialect)}
     (tmp_path / "cluster.json").write_text(json.dumps(listed))
@@ -67,6 +67,6 @@ async def test_each_mistake_is_told_by_an_event_or_a_condition(tmp_path: Path, d
                     if row.name != _UNSERVED or obj["kind"] == "Pod":
                         warnings += await user.create(path_of(placed(obj, f"ns{i}")), placed(obj, f"ns{i}"))
             for i, row in enumerate(rows_of(dialect)):
-                await comes(user, f"ns{i}", row, told_of(row, dialect), given[f"ns{i}"])
+                await comes(user, f"ns{i}", row, message_of(row, dialect), given[f"ns{i}"])
                 count = sum(each["kind"] == "Pod" for each in row.objects(dialect))
                 assert len(await nodes_of(user, f"ns{i}")) == count, "no pod is lost"

@@ -7,7 +7,8 @@ from typing import Any
 from pumice.answers.all_waiting import Overview
 from pumice.answers.codes import WORDS
 from pumice.answers.difference import Difference
-from pumice.answers.explanation import Explanation
+from pumice.answers.explanation import Explanation, Part
+from pumice.answers.ways import Way
 
 EXPLAIN_SCHEMA, OVERVIEW_SCHEMA = "pumice.explain/1", "pumice.explain-all/1"
 WHATIF_SCHEMA = "pumice.whatif/1"
@@ -34,39 +35,9 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
             "ahead": list(found.place.ahead),
             "by": found.place.by,
         },
-        "reason": [
-            {
-                "code": part.code.value,
-                "name": part.name,
-                "sentence": part.sentence,
-                "also_known_as": {
-                    who: text for who, text in WORDS[part.code]._asdict().items() if who != "meaning" and text
-                },
-                "blocker": None if part.blocker is None else part.blocker.plain,
-                "held_by": [
-                    {"job": each.job, "resource": each.resource, "amount": each.amount} for each in part.holders
-                ],
-            }
-            for part in found.parts
-        ],
+        "reason": list(map(_part, found.parts)),
         "not_because": list(found.not_because),
-        "ways_out": [
-            {
-                "text": list(way.text),
-                "commands": list(way.commands),
-                "whatif": list(way.changes),
-                "cost": {
-                    "minimum_lowered": way.cost.lowered,
-                    "resources_added": way.cost.added,
-                    "work_lost_hours": way.cost.lost,
-                    "edits": way.cost.edits,
-                    "rank": way.cost.rank[0],
-                },
-                "loses": list(way.losers),
-                "waits_for_evictions": way.waits,
-            }
-            for way in found.ways
-        ],
+        "ways_out": list(map(_way, found.ways)),
         "wait": None
         if found.wait is None
         else {
@@ -76,6 +47,35 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
             "without_estimate": found.wait.without_estimate,
         },
         "proof": {"digest": digest, "trials": found.trials, "minimal": found.is_checked, "cut": found.is_cut},
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    words = WORDS[part.code]._asdict()
+    return {
+        "code": part.code.value,
+        "name": part.name,
+        "sentence": part.sentence,
+        "also_known_as": {who: text for who, text in words.items() if who != "meaning" and text},
+        "blocker": None if part.blocker is None else part.blocker.plain,
+        "held_by": [{"job": each.job, "resource": each.resource, "amount": each.amount} for each in part.holders],
+    }
+
+
+def _way(way: Way) -> dict[str, Any]:
+    return {
+        "text": list(way.text),
+        "commands": list(way.commands),
+        "whatif": list(way.changes),
+        "cost": {
+            "minimum_lowered": way.cost.lowered,
+            "resources_added": way.cost.added,
+            "work_lost_hours": way.cost.lost,
+            "edits": way.cost.edits,
+            "rank": way.cost.rank[0],
+        },
+        "loses": list(way.losers),
+        "waits_for_evictions": way.waits,
     }
 
 

@@ -1,4 +1,4 @@
-"""Several jobs keep the starts that they were told: slots by counts of places, and what is said of them."""
+"""Several jobs keep the starts that they got: slots by counts of places, and the messages about them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 from tests.unit.kai.cluster import cycle, node, policy, queue, store
-from tests.unit.kai.test_shared_gpus import MEMORY, SHARING, job_of
+from tests.unit.kai.devices.test_shared_gpus import MEMORY, SHARING, job_of
 
 
 def nearest(gpus: int, share: GpuShare, running: int, waiting: int) -> object:

@@ -29,7 +29,7 @@ def test_a_share_of_a_gpu_is_counted_in_gpus() -> None:
 
 def test_pods_that_are_seen_together_are_covered_together() -> None:
     plain = pod("a")
-    # Nobody offers it, and then the pod after it asks for GPUs, which need a column of their own.
+    # No node offers it, and then the pod after it asks for GPUs, which need a column of their own.
     unoffered = replace(plain, spec=replace(plain.spec, request=Resource(1000.0, 0.0, {"huawei.com/Ascend310P": 1.0})))
     world = cluster([node("n0")])
     world.apply(PodsSeen({"default/a": unoffered, "default/b": pod("b", gpu=1)}))

@@ -371,7 +371,7 @@ class Numa:
         return {DEVICES: DeviceGrant(pod.namespace, pod.name, ((PREDICTED_ANNOTATION, text),))}
 
 
-# Few texts, as most pods are equal and zones are alike.
+# There are few texts, as most pods are equal, and so are most zones.
 @lru_cache(maxsize=1024)
 def _prediction(names: tuple[str, ...], zones: tuple[str, ...], taken: bytes) -> str:
     """Return the annotation for the amounts that a pod takes of zones, "" if it takes nothing."""

@@ -72,7 +72,7 @@ _WHERE = {
     **dict.fromkeys(("preempt_victims", "preempt_valid"), "preempt"),
     **dict.fromkeys(("consolidate_victims", "consolidate_valid"), "consolidation"),
 }
-#: Asked where an evicted pod is placed on its node again (tests/unit/kai/test_numa.py).
+#: Asked where an evicted pod is placed on its node again (tests/unit/kai/devices/test_numa.py).
 NOT_HERE = {"keeps_placement"}
 #: Asked about one job that is not ``bad``.
 _OF_ANOTHER = {"device_order"}
