@@ -206,6 +206,8 @@ def code_of(blocker: Blocker) -> Code:
             return code_of(first)
         case b.QueueLimit():
             return _OF_LIMIT.get(blocker.kind, Code.QUEUE_LIMIT)
+        case b.SharedClaim(kind):
+            return Code.VOLUME if kind == b.VOLUME_CLAIM else Code.DEVICE
         case b.Missing(kind):
             return Code.ROOM if kind == b.RESOURCE else Code.DOMAIN if "HyperNode" in kind else Code.MISSING
     return _OF_KIND.get(type(blocker), Code.OTHER)

@@ -46,6 +46,7 @@ from pumice.model.blockers.changes import ChangeNodes, NotKnown
 from pumice.model.status import TaskStatus
 from pumice.reasons import domains, gangs, nodes, queues, room
 from pumice.reasons.places import Places
+from pumice.reasons.shared_claims import shared_claim
 from pumice.reasons.view import View
 
 
@@ -197,6 +198,8 @@ class Blockers:
         if nearest is None and row is not None:
             nearest = nodes.on_nearest(view, job, row)
         errors = () if row is None else tuple(self.of_task(row, self._trace.errors_of(job)[row]))
+        if nearest is None and errors and not _names_change(errors[0]):
+            nearest = shared_claim(view, job)
         first = nearest or (errors[0] if errors else None)
         count, needed = len(nodes.placed(view, job)), view.needed(job)
         if 0 < count < needed:
@@ -270,7 +273,9 @@ class Blockers:
         found = [entry.finding for entry in self._found.get(self._tables.jobs.uids[job], ())]
         for why in (*found, *((waits.why,) if waits is not None else ())):
             if isinstance(why, NoNode):
-                apart = bool(waiting and why.changes) and Places(self._view, job, waiting[0]).are_apart
+                apart = bool(waiting) and Places(self._view, job, waiting[0]).are_apart
+                if apart or not why.changes:
+                    yield from filter(None, (shared_claim(self._view, job),))
                 yield nodes.for_pods(why, self._view.needed(job), apart=apart)
             elif isinstance(why, Blocker):
                 yield queues.with_amounts(self._view, job, why)

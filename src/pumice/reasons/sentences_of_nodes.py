@@ -167,6 +167,11 @@ def _too_many(found: b.TooManyPods) -> str:
     return f"{first}{more}; {is_free(found.free.resource, found.free.value)}"
 
 
+def _shared_claim(found: b.SharedClaim) -> str:
+    what = f"{found.kind} {found.name}, which can be used on one node only"
+    return f"{found.pods} of its pods share {what}, and no node takes all of them"
+
+
 def _no_part(found: b.NoPart) -> str:
     part = f"{found.part:g}"
     has = (
@@ -210,6 +215,7 @@ SENTENCES: Mapping[type[Finding], Callable[[Any], str]] = {
     b.Uneven: _uneven,
     b.TooManyPods: _too_many,
     b.NoPart: _no_part,
+    b.SharedClaim: _shared_claim,
     b.HeldByOthers: _held_by_others,
     b.NoRoom: lambda _: "no node has room",
     b.NoNode: lambda found: _with_needs("no node takes it", found.changes),

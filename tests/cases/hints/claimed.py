@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from pumice.model.blockers.changes import AttachMore, Change, OfferDevices, OfferVolume
-from pumice.model.devices.claims import ResourceSlice
+from pumice.model.blockers.changes import AttachMore, Change, ClaimApart, OfferDevices, OfferVolume
+from pumice.model.devices.claims import ResourceClaim, ResourceSlice
 from pumice.model.events import Object
 from pumice.model.node import Node
-from pumice.model.pod import NodeSelectorTerm, Requirement
-from pumice.model.volumes import CSINode, PersistentVolume
+from pumice.model.pod import NodeSelectorTerm, Pod, Requirement
+from pumice.model.volumes import CSINode, PersistentVolume, PersistentVolumeClaim
 from tests.properties.answers.claimed_worlds import device_that_all_select
 
 
@@ -48,3 +48,31 @@ def offered_on(node: Node, objects: Sequence[Object], change: Change) -> Iterato
 def _attaching(node: CSINode, driver: str, count: int) -> CSINode:
     limits = tuple((name, most + count if name == driver else most) for name, most in node.limits)
     return replace(node, limits=limits)
+
+
+def claimed_apart(objects: Sequence[Object], change: ClaimApart, job: str) -> list[Object]:
+    """Return the objects in which each pod of a job has a claim of its own in place of one that they share."""
+    found = list[Object]()
+    shared = next(each for each in objects if type(each).__name__ == change.kind and _is_named(each, job, change.name))
+    for each in objects:
+        if not isinstance(each, Pod) or each.group_key != job:
+            found.append(each)
+            continue
+        name, spec = f"{change.name}-of-{each.name}", each.spec
+        for field in ("claim_names", "resource_claims"):
+            names = tuple(name if used == change.name else used for used in getattr(spec, field))
+            spec = replace(spec, **{field: names})
+        found += [replace(each, spec=spec), _fresh(shared, name)]
+    return found
+
+
+def _is_named(claim: Object, job: str, name: str) -> bool:
+    return getattr(claim, "key", "") == f"{job.partition('/')[0]}/{name}"
+
+
+def _fresh(claim: Object, name: str) -> Object:
+    """Return a claim of another name that asks for the same and has nothing yet."""
+    if isinstance(claim, PersistentVolumeClaim):
+        return replace(claim, name=name, uid=name, volume="", bound=False, node="")
+    assert isinstance(claim, ResourceClaim)
+    return replace(claim, name=name, uid=name, allocation=None, reserved_for=())

@@ -33,7 +33,7 @@ from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import hint_of
-from tests.cases.hints.claimed import offered
+from tests.cases.hints.claimed import claimed_apart, offered
 from tests.cases.hints.lifts import is_known, lifted
 from tests.properties.answers.answer_worlds import LANGUAGES, random_world
 
@@ -150,6 +150,8 @@ def _changed(world: World, trial: Trial, job: str, blocker: Blocker, change: c.C
         case c.Create(b.RESOURCE, name):
             most = max(_asked_of(pod, name) for pod in world.pods_of[job])
             yield from lifted(objects, c.AddNode((c.Amount(name, most),)), job=job)
+        case c.ClaimApart():
+            yield claimed_apart(objects, change, job)
         case c.RunPod(selector):
             for node in world.nodes:
                 yield [*objects, _pod_with(objects, selector, node)]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.model.blockers import NodeFilter
+from pumice.answers.codes import Code, code_of
+from pumice.model.blockers import NodeFilter, SharedClaim
 from pumice.model.blockers.changes import AttachMore, Change, OfferDevices, OfferVolume
+from pumice.model.volumes import PersistentVolumeClaim
 from pumice.reasons.nodes import for_pods
 from pumice.reasons.sentences import sentence
+from pumice.reasons.shared_claims import shared_claim
+from pumice.reasons.view import View
+from pumice.testing.build import cluster, node, podgroup, pods, run
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,17 @@ def test_each_pod_that_waits_needs_as_much() -> None:
     assert for_pods(found, 3, apart=True).lift == on_each
     plain = NodeFilter("predicates", 2, 3, "no")
     assert for_pods(plain, 3, apart=True) is plain
+
+
+def test_a_claim_that_pods_of_a_gang_share_ties_them_to_one_node() -> None:
+    found = SharedClaim("ResourceClaim", "gpu", 3)
+    text = "3 of its pods share ResourceClaim gpu, which can be used on one node only, and no node takes all of them"
+    assert (sentence(found), code_of(found)) == (text, Code.DEVICE)
+
+
+@pytest.mark.parametrize(("mode", "is_named"), [("ReadWriteOnce", True), ("ReadWriteMany", False)])
+def test_a_volume_for_one_node_at_a_time_that_pods_share_is_named(mode: str, is_named: bool) -> None:
+    claim = PersistentVolumeClaim("ns", "data", class_name="local", modes=(mode,))
+    outcome = run(cluster(node("n"), claim, podgroup("g", 2), pods("g", 2, claim_names=("data",)))).outcome
+    found = shared_claim(View(outcome), outcome.live_jobs.tolist()[0])
+    assert found == (SharedClaim("PersistentVolumeClaim", "data", 2) if is_named else None)

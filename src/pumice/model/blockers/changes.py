@@ -98,6 +98,13 @@ class AttachMore(Change, frozen=True):
     nodes: int = 0
 
 
+class ClaimApart(Change, frozen=True):
+    """Each pod of the job uses a claim of its own in place of one that they share. ``kind`` and ``name``: of that."""
+
+    kind: str
+    name: str
+
+
 class RunPod(Change, frozen=True):
     """A pod with these labels runs."""
 

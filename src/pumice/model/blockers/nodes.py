@@ -13,6 +13,7 @@ from pumice.model.blockers.changes import (
     Amount,
     Change,
     ChangeNodes,
+    ClaimApart,
     FreePort,
     FreeRoom,
     NotKnown,
@@ -262,6 +263,25 @@ class TooManyPods(Blocker, frozen=True):
     def lift(self) -> tuple[Change, ...]:
         # A node may have slots, and not as many as the gang needs there.
         return (FreeRoom("pods", float(max(self.pods + self.wanted - self.most, 1)), self.node),)
+
+
+#: Kinds of a ``SharedClaim``.
+VOLUME_CLAIM, DEVICE_CLAIM = "PersistentVolumeClaim", "ResourceClaim"
+
+
+# The claim ties the pods to one node, so that neither room nor claims on other nodes help.
+class SharedClaim(Blocker, frozen=True):
+    """So many ``pods`` of the gang use one claim, of a ``kind`` and ``name``. It can be used on one node only, and no
+    node takes all of them."""
+
+    code: ClassVar[str] = "SharedClaim"
+    kind: str
+    name: str
+    pods: int
+
+    @property
+    def lift(self) -> tuple[Change, ...]:
+        return (ClaimApart(self.kind, self.name),)
 
 
 # Beside ``Shortage``: parts of several devices are together as much as a pod asks for, and no device has it.
