@@ -22,6 +22,7 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import (
+    IN_VAIN_STEPS,
     MORE_VICTIMS_STEPS,
     NodeSearch,
     VictimChoice,
@@ -195,7 +196,7 @@ class _Preemption:
         reachable = search.reachable(task)
         # Within its own job a task looks at few others.
         counts = self.is_counted = but_job >= 0
-        if counts and not begin_search(self.budget, task):
+        if counts and not begin_search(self.budget, task, alone=search.is_alone):
             return lambda: None
         if self._anywhere(stmt, task, victims, reachable):
             return None
@@ -250,7 +251,7 @@ class _Preemption:
             let_in = allowed and self.search.passes(task, found.node)
             if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
-        return trial.kept
+        return self._ended(trial.kept)
 
     def _on_node(self, stmt: Statement, task: Task, found: VictimChoice) -> bool:
         """Evict victims one by one until the task fits, and pipeline it, or do nothing. Return True if it worked."""
@@ -276,7 +277,13 @@ class _Preemption:
             freed = not ssn.tables.tasks.best_effort[evicted].all()
             if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:
                 trial.keep()
-        return trial.kept
+        return self._ended(trial.kept)
+
+    def _ended(self, kept: bool) -> bool:
+        """Return whether a trial on a node was kept, and take the steps of one in vain."""
+        if self.is_counted and not kept:
+            self.budget.spend(IN_VAIN_STEPS)
+        return kept
 
     def _goes_on(self, _: VictimChoice) -> bool:
         """Return True if steps are left. A search that was cut is discarded, whatever more nodes would give."""

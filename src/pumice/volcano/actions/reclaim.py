@@ -19,6 +19,7 @@ from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, MakeRoomForAll, WhyNot
 from pumice.volcano.eviction.node_search import (
+    IN_VAIN_STEPS,
     MORE_VICTIMS_STEPS,
     NodeSearch,
     VictimChoice,
@@ -123,7 +124,7 @@ class _Reclamation:
         # Nodes are tried unscored, unlike in preempt.
         nodes = search.in_row_order(reachable & victims.nodes())
         # Spent before the search, so that none begins without steps.
-        if not begin_search(self.budget, task):
+        if not begin_search(self.budget, task, alone=search.is_alone):
             return lambda: None
         # A search that was cut is discarded, whatever the nodes left to try would give.
         tries = takewhile(lambda _: not self.budget.is_cut(), victims.on(nodes))
@@ -177,6 +178,8 @@ class _Reclamation:
             # A task that fits without evictions is pipelined too, but no node is vacated for it.
             if fits and stmt.pipeline([task.row], [node], evicted=bool(evicted)) is None:
                 trial.keep()
+        if not trial.kept:
+            self.budget.spend(IN_VAIN_STEPS)
         return trial.kept
 
     def _fits(self, task: Task, node: int) -> bool:

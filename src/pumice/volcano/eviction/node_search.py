@@ -32,8 +32,11 @@ from pumice.volcano.topology.label_domains import held_domain
 #: Nodes on which victims are sought in vain in one step, which takes about 25 µs.
 NODES_A_STEP = 3
 #: Steps of a job that begins, with its attempt within itself and the first class of its tasks; of each further class;
-#: of a search that found no node; and of each victim of a node after the first.
-JOB_STEPS, CLASS_STEPS, FAILURE_STEPS, MORE_VICTIMS_STEPS = 26, 40, 60, 12
+#: of a search that found no node; of each victim of a node after the first; and of a trial on a node in vain: there
+#: enough would leave, and a filter refuses still.
+JOB_STEPS, CLASS_STEPS, FAILURE_STEPS, MORE_VICTIMS_STEPS, IN_VAIN_STEPS = 26, 40, 60, 12, 5
+#: Steps of each task that filters look at alone, beside these.
+ALONE_STEPS = 50
 #: Steps for which an account may draw on the reserve, for its first job and for each task of it.
 _LEAST, _LEAST_FOR_TASK = 64, 64
 #: Factor by which batches of nodes grow after the first node.
@@ -63,14 +66,16 @@ class EvictionStatistics(NamedTuple):
     enough: int
 
 
-def begin_search(budget: Budget, task: Task) -> bool:
-    """Take the steps of a task for which victims are sought. Return False if they are not left."""
+def begin_search(budget: Budget, task: Task, *, alone: bool = False) -> bool:
+    """Take the steps of a task for which victims are sought. ``alone``: filters look at the single task, as those for
+    terms about other pods do. Return False if they are not left."""
     # A task costs little after an equal one: what its class finds is known, and only changed nodes are looked at again.
     # By job, and not by account: which classes are known there depends on what is remembered of earlier cycles.
     job, cls = task.job.row, task.cls.row
     begins, new = budget.is_first((job,)), budget.is_first((job, cls))
     steps = 1 + (JOB_STEPS if begins else CLASS_STEPS if new else 0)
-    return budget.spend(steps)
+    # What filters say of it changes with each task that is placed, so it costs as much after an equal one.
+    return budget.spend(steps + (ALONE_STEPS if alone else 0))
 
 
 def least_steps(ssn: Session) -> Callable[[int], int]:
@@ -89,6 +94,8 @@ class NodeSearch:
         self._ssn, self._tables, self._cached, self._by_score = ssn, ssn.tables, cached, by_score
         self._failed: dict[tuple[int, int], Bool] = {}
         self._tried: set[int] = set()
+        #: Filters looked at the last task alone for which nodes were sought.
+        self.is_alone = False
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
@@ -103,6 +110,7 @@ class NodeSearch:
         if self._by_score and not found.all():
             found |= feasible.mendable(cls)
         filter_results = ssn.ask(points.task_filters, task, feasible.all_nodes)
+        self.is_alone = bool(filter_results)
         if filter_results:
             found &= can_mend(filter_results, len(found))
         # Nodes of other schedulers' shards: what runs there is not this scheduler's to evict.

@@ -106,7 +106,7 @@ def test_steps_are_weighed_by_what_they_cost_and_shares_of_a_step_are_carried_ov
     ssn = opened(store(node("a"), queue("q"), job("x", "q", [""])))
     steps.budget = budget_for(ssn, ssn.jobs.rows, 200)
     assert steps.budget.begin(0)
-    assert steps.evict(tasks=24)
+    assert steps.evict(tasks=24, operations=1, shared=True)
     assert steps.budget.taken == 4 + 24 // 8
     assert all(steps.consider() for _ in range(15))
     assert steps.budget.taken == 7
@@ -116,6 +116,15 @@ def test_steps_are_weighed_by_what_they_cost_and_shares_of_a_step_are_carried_ov
     assert steps.budget.taken == 8 + 4 * (24 + 6 * 12) // 16
     assert not steps.compare(1000)
     assert steps.cut
+
+
+@pytest.mark.parametrize(("shared", "more"), [(False, 2), (True, 6)])
+def test_operations_of_one_set_of_victims_take_steps_of_their_own(shared: bool, more: int) -> None:
+    steps, ssn = Steps(), opened(store(node("a"), queue("q"), job("x", "q", [""])))
+    steps.budget = budget_for(ssn, ssn.jobs.rows, 200)
+    assert steps.budget.begin(0)
+    assert steps.evict(tasks=8, operations=3, shared=shared)
+    assert steps.budget.taken == 4 + 2 * more + 1
 
 
 def test_jobs_that_were_not_tried_come_first_in_the_next_cycle() -> None:
