@@ -60,7 +60,7 @@ class PrefetchedPlacements:
         """Note that the first ``count`` nodes that ``next`` returned have been taken, and that nothing else moved."""
         question, chosen = self._taking
         if chosen.nodes:
-            left = chosen._replace(nodes=chosen.nodes[count:])
+            left = NodeChoice(chosen.ahead, chosen.nodes[count:], chosen.all_there_are)
             # Kept under the new state of nodes: taking these placements is the one change that does not make the rest
             # wrong.
             self._memo.keep(question, self._feasible.everything(), left)

@@ -247,7 +247,8 @@ class Ranking:
             return False
         self._displace(parent, child)
         request, queues = self._requests[leaf], self._ssn.tables.queues
-        key, share = self._ssn.ask(queue_request_keyed, request._replace(queue=child))
+        request = request if child == leaf else request._replace(queue=child)
+        key, share = self._ssn.ask(queue_request_keyed, request)
         place = key, share, float(queues.creation[child]), queues.names[child], child
         self._place_of[parent][child] = place
         insort(self._line.setdefault(parent, []), place)
