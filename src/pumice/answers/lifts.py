@@ -84,9 +84,8 @@ def lifts_of(blocker: Blocker, world: World, job: str) -> list[Lift]:
             return [found for each in by for found in lifts_of(each, world, job)]
         case b.GangPartial(first=b.Blocker() as first) | b.CannotEvict(because=b.Blocker() as first):
             return lifts_of(first, world, job)
-        case b.QueueLimit() if beyond := [each.resource for each in blocker.exceeded if each.asked > each.total > 0.0]:
-            # No limit lets a job take more than there is.
-            return [*(Lift(Code.ROOM, resource) for resource in beyond), Lift(code_of(blocker))]
+        case b.QueueLimit():
+            return _lifts_of_limit(blocker)
         case b.Shortage(resource):
             return [Lift(Code.ROOM, resource)]
         case b.HeldByOthers(resource=resource):
@@ -101,6 +100,15 @@ def lifts_of(blocker: Blocker, world: World, job: str) -> list[Lift]:
             return [Lift(Code.ROOM, each.resource) for each in parts[0].has]
     code = code_of(blocker)
     return [Lift(code)] if code in _LIFTS else []
+
+
+def _lifts_of_limit(limit: b.QueueLimit) -> list[Lift]:
+    """Return the limit itself; before it the resources of which no limit lets a job take as much, for there is less in
+    all, and after it those of which a larger cluster raises the limit."""
+    over = [each for each in limit.exceeded if each.total > 0.0]
+    beyond = [Lift(Code.ROOM, each.resource) for each in over if each.asked > each.total]
+    by_size = [each for each in over if limit.kind == b.OVERCOMMIT or each.limit >= each.total]
+    return list(dict.fromkeys([*beyond, Lift(code_of(limit)), *(Lift(Code.ROOM, each.resource) for each in by_size)]))
 
 
 # -- the job and its queues

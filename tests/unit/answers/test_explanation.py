@@ -29,6 +29,31 @@ CODES = {
     "6 of 8 GPUs used": Code.QUEUE_LIMIT,
     "0 of 6 cores left to it used": Code.GUARANTEE,
     "queue team is closed": Code.QUEUE_CLOSED,
+    "4 promised to ns/next": Code.QUEUE_LIMIT,
+    "4 of 4 GPUs used": Code.QUEUE_LIMIT,
+    "more than it may ever have": Code.QUEUE_LIMIT,
+    "8 cores used and 4 promised of 12": Code.ROOM,
+    "promised to ns/five": Code.ROOM,
+    "2 of 4 deserved cores": Code.QUEUE_SHARE,
+    "1 pod of role ps": Code.INCOMPLETE,
+    "are being deleted": Code.INCOMPLETE,
+    "it asks for 12 within one": Code.DOMAIN,
+    "HyperNode r1 takes most of it": Code.ROOM,
+    "no node has amd.com/gpu": Code.ROOM,
+    "the largest node has 32": Code.ROOM,
+    "at most 6 on one node": Code.ROOM,
+    "6 of 8 pods fit": Code.ROOM,
+    "28 cores but only 8 GiB": Code.ROOM,
+    "b has the cores": Code.ROOM,
+    "at most 3 pods": Code.ROOM,
+    "default-scheduler placed": Code.ROOM,
+    "reserved on a": Code.ROOM,
+    "there are no nodes": Code.ROOM,
+    "has gpu-type=a100": Code.ROOM,
+    "no node has the label gpu_type": Code.SELECTOR,
+    "no node is in zone c": Code.SELECTOR,
+    "have the taint dedicated": Code.TAINT,
+    "node is not ready": Code.TAINT,
     "the cluster has 8 GPUs": Code.ROOM,
     "4 of 4 deserved cores": Code.QUEUE_SHARE,
     "takes them first": Code.ORDER,
@@ -86,6 +111,16 @@ def test_a_waiting_gang_gets_an_answer_with_a_verdict(case: dict[str, Any]) -> N
 def test_the_code_is_that_of_the_cause(words: str, code: Code) -> None:
     found = [explained(case) for case in CASES if words in case["hint"]]
     assert found and all(each.parts[0].code is code for each in found)
+
+
+def test_the_code_of_each_case_is_held() -> None:
+    assert [case["hint"] for case in CASES if not any(words in case["hint"] for words in CODES)] == []
+    assert len(CASES) >= 44
+
+
+def test_a_shortage_says_to_which_jobs_room_is_promised() -> None:
+    [case] = [case for case in CASES if "promised to ns/five" in case["hint"]]
+    assert explained(case).parts[0].sentence == case["hint"]
 
 
 @pytest.mark.parametrize(("words", "verdict"), [("is closed", Verdict.HELD), ("held back", Verdict.HELD)])
