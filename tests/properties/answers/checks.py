@@ -118,8 +118,8 @@ def cheaper_way(world: World, answer: Explanation) -> str | None:
     them places the job, None where there are too many to run. Steps of last resort are compared with a way that has
     one."""
     job, way, trials = answer.job, answer.ways[0], Trials(world, _CHEAPER_MAX)
-    blockers = tuple(part.blocker for part in answer.parts)
-    general, by_lift = steps_for(trials, job, lifts_of(answer), blockers)
+    lifts = tuple(Lift(part.code, part.name) for part in answer.parts)
+    general, by_lift = steps_for(trials, job, lifts, tuple(part.blocker for part in answer.parts))
     most = way.cost.rank[0] / _DEARER
     found: dict[tuple[str, ...], tuple[CountedStep, ...]] = {}
     is_last = any(each.step.is_last_resort for each in way.chosen)
