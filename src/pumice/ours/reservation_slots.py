@@ -20,8 +20,9 @@ from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places_lost
 
 #: Moments at which running jobs end that are looked at, at most. What ends between two of them counts from the later.
 MOMENTS_MAX = 128
-#: Moments that are tried for all jobs of one plan together, at most.
-STEPS_MAX = 2_048
+#: Steps of one plan, at most: one for each search, and for each start that is tried for pods of several kinds; for each
+#: kind as many as there are moments.
+STEPS_MAX = 4_096
 
 
 class Slot(NamedTuple):
@@ -104,20 +105,32 @@ class Slots:
 
     def earliest(self, job: int, demands: Sequence[Demand], lasts_s: float) -> Slot | None:
         """Return the first slot that can be added for a job, None if there is none or the steps are spent."""
-        ends = self._rows.ends
-        starts = distinct(np.concatenate((self._moments, ends[ends > self._now])))
-        if len(demands) == 1:
-            # Places only become more as running jobs end, so no moment before there are enough of them can do.
-            first = int(np.searchsorted(self._places_of(demands[0]), demands[0].pods))
-            starts = starts[starts >= self._moments[first]] if first < len(self._moments) else starts[:0]
-        # Built once for all starts: most of the work is in the matrix, and the starts only change two columns.
+        if self._steps <= 0:
+            return None
         rows = self._with(Slot(job, tuple(demands), inf, inf))
-        mine = rows.job == job
-        for start in starts.tolist():
+        ends = self._rows.ends
+        # Between these moments nothing changes.
+        moments = distinct(np.concatenate((self._moments, self._rows.begins, ends[np.isfinite(ends)])))
+        moments = moments[moments >= self._now]
+        if len(demands) > 1:
+            return self._first_of_unlike(rows, moments, Slot(job, tuple(demands), inf, lasts_s))
+        self._steps -= 1
+        rows.begins[-1] = self._now
+        left, is_there = self._left_at(rows, moments)
+        bad = moments[((left < rows.needs) & is_there).any(axis=1)]
+        # A slot may begin where none of these moments lies between its start and its end.
+        after = np.append(bad, inf)[np.searchsorted(bad, moments)]
+        good = moments[after >= moments + lasts_s]
+        return None if not len(good) else Slot(job, tuple(demands), float(good[0]), float(good[0]) + lasts_s)
+
+    def _first_of_unlike(self, rows: _Rows, moments: F64, wanted: Slot) -> Slot | None:
+        """Return the first slot for pods of several kinds. ``wanted``: until so many seconds after its start."""
+        mine = rows.job == wanted.job
+        for start in moments.tolist():
             if self._steps <= 0:
                 return None
-            rows.begins[mine], rows.ends[mine] = start, start + lasts_s
-            slot = Slot(job, tuple(demands), start, start + lasts_s)
+            slot = wanted._replace(start=start, until=start + wanted.until)
+            rows.begins[mine], rows.ends[mine] = slot.start, slot.until
             if self._fits(rows, slot):
                 return slot
         return None
@@ -147,10 +160,14 @@ class Slots:
         begins, and whether the row is there then. Shapes (moments, rows)."""
         # Places become fewer only where a slot begins.
         inside = (rows.begins > start) & (rows.begins < until)
-        at = distinct(np.concatenate(([start], rows.begins[inside])))
-        is_there = (rows.begins <= at[:, None]) & (at[:, None] < rows.ends)
-        index = np.searchsorted(self._moments, at, side="right") - 1
-        return rows.places[index] - is_there @ rows.takes, is_there
+        return self._left_at(rows, distinct(np.concatenate(([start], rows.begins[inside]))))
+
+    def _left_at(self, rows: _Rows, moments: F64) -> tuple[F64, Bool]:
+        """Return the places that are left for each row at some moments, and whether the row is there then. Shapes
+        (moments, rows)."""
+        is_there = (rows.begins <= moments[:, None]) & (moments[:, None] < rows.ends)
+        index = np.searchsorted(self._moments, moments, side="right") - 1
+        return rows.places[index] - is_there.astype(np.float64) @ rows.takes, is_there
 
     def _with(self, slot: Slot) -> _Rows:
         """Return the rows with those of one more slot, which come last."""
