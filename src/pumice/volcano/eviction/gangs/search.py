@@ -96,11 +96,7 @@ class GangSearch:
         if limits.only_in_need and any(self._plan(stmt, trials, each, []) is not None for each in domains):
             self.findings.append(RoomIsFree())
             return {}
-        need = amount_of(self._ssn, waiting)
-        if trials.spare:
-            amounts = np.array([amount_of(self._ssn, each.rows) for each in sub_queues])
-            need = np.sort(amounts, axis=0)[: -trials.spare].sum(axis=0)
-        return self._among(stmt, job, domains, trials, need)
+        return self._among(stmt, job, domains, trials, self._need(sub_queues, waiting, trials.spare))
 
     def _among(
         self, stmt: Statement, job: int, domains: Sequence[GangPlace], trials: GangTrials, need: F64
@@ -181,6 +177,15 @@ class GangSearch:
         return [
             row for sub_queue in (sub_queues[:1] if job_ready(self._ssn, job) else sub_queues) for row in sub_queue.rows
         ]
+
+    def _need(self, sub_queues: Sequence[WaitingTasks], waiting: list[int], spare: int) -> F64:
+        """Return what the tasks to place ask for; of a tree that can spare groups, what the least of them do. Shape
+        (R,)."""
+        if not spare:
+            return amount_of(self._ssn, waiting)
+        amounts = np.array([amount_of(self._ssn, each.rows) for each in sub_queues])
+        found: F64 = np.sort(amounts, axis=0)[:-spare].sum(axis=0)
+        return found
 
     def _may_take(self, job: int, rows: Sequence[int]) -> bool:
         """Return True if plugins allow the queue to take resources for these tasks."""

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.cli.kit import run
 from tests.unit.cli.test_native_groups import QUEUES, Raw, node
-from tests.unit.volcano.eviction.test_tree_domains import CLASSES
 from tests.unit.volcano.gangs.test_tree_placement import composite, group, pods
+from tests.unit.volcano.topology.test_tree_domains import CLASSES
 
 CONF = "dialect: kai\nactions: allocate, preempt\n"
 
