@@ -102,7 +102,7 @@ def test_nodes_in_place_of_those_of_the_input(two_queues: Path) -> None:
 def test_schedule(example: str, binds: int, unscheduled: int) -> None:
     found = run("schedule", ROOT / "examples" / example, "--json").json
     keys = ["digest", "binds", "devices", "pipelined", "evicts", "podgroups", "plugin_faults", "unscheduled"]
-    assert list(found) == [*keys, "hints", "blockers", "left_out_actions", "problems"]
+    assert list(found) == [*keys, "hints", "blockers", "left_out_actions", "problems", "shown"]
     assert (len(found["binds"]), found["pipelined"], found["evicts"]) == (binds, {}, [])
     assert len(found["unscheduled"]) == unscheduled and all(found["unscheduled"].values())
     assert all(len(pod.split("/")) == 2 and node.startswith("n") for pod, node in found["binds"].items())

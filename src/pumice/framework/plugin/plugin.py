@@ -146,6 +146,7 @@ def plugin(
 
     def mark(target: P) -> P:
         spec = spec_of(name, target, keeps, page)
+        # A parameter cannot have a dot, and users know an argument only as their file spells it.
         names = {key: key.replace("_", separator) for key in spec.arguments}
         names |= {normalised(each): each for each in spelled}
         arguments = {key: replace(each, name=names[key]) for key, each in spec.arguments.items()}
