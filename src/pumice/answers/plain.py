@@ -8,6 +8,7 @@ from pumice.answers.all_waiting import Overview
 from pumice.answers.codes import WORDS
 from pumice.answers.difference import Difference
 from pumice.answers.explanation import Explanation, Part
+from pumice.answers.waiting import Wait
 from pumice.answers.ways import Way
 
 EXPLAIN_SCHEMA, OVERVIEW_SCHEMA = "pumice.explain/1", "pumice.explain-all/1"
@@ -38,14 +39,7 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
         "reason": list(map(_part, found.parts)),
         "not_because": list(found.not_because),
         "ways_out": list(map(_way, found.ways)),
-        "wait": None
-        if found.wait is None
-        else {
-            "seconds": found.wait.seconds,
-            "until_ended": list(found.wait.ends),
-            "running": found.wait.running,
-            "without_estimate": found.wait.without_estimate,
-        },
+        "wait": None if found.wait is None else _wait(found.wait),
         "proof": {"digest": digest, "trials": found.trials, "minimal": found.is_checked, "cut": found.is_cut},
     }
 
@@ -76,6 +70,15 @@ def _way(way: Way) -> dict[str, Any]:
         },
         "loses": list(way.losers),
         "waits_for_evictions": way.waits,
+    }
+
+
+def _wait(wait: Wait) -> dict[str, Any]:
+    return {
+        "seconds": wait.seconds,
+        "until_ended": list(wait.ends),
+        "running": wait.running,
+        "without_estimate": wait.without_estimate,
     }
 
 
