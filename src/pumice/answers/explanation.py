@@ -259,10 +259,10 @@ class _Answer:
         """Return what a lift is about, with amounts where it is a resource: the cycle recorded none."""
         tables = self.trials.base.outcome.tables
         column = tables.axis.column.get(each.name, -1)
-        if column < 0:
+        asked = float(waiting_amounts(tables)[row, column]) if column >= 0 else 0.0
+        if not asked:  # shares of GPUs are no amount of a resource
             return _meaning(each)
         free = tables.nodes.future[:, column].clip(min=0.0)
-        asked = float(waiting_amounts(tables)[row, column])
         best, wanted = (number(each.name, value) for value in (float(free.max(initial=0.0)), asked))
         in_all = amount_text(each.name, float(free.sum()))
         return f"after this cycle {in_all} are free, at most {best} on one node; it asks for {wanted}"

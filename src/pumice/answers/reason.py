@@ -11,11 +11,12 @@ from __future__ import annotations
 from itertools import combinations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, lift, lifts_of, relevant
 from pumice.answers.world import Draft, Trial, Trials, row_of, starts
-from pumice.model.blockers import Blocker, NotAdmitted
+from pumice.model.blockers import Blocker, NotAdmitted, QueueLimit
 from pumice.reasons.blockers import Blockers
 
 #: Obstacles lifted one after another before all that could be are lifted at once.
@@ -64,7 +65,7 @@ class _Search:
             # Each of several limits against an admission is an obstacle of its own.
             for limit in blocker.by if isinstance(blocker, NotAdmitted) and blocker.by else (blocker,):
                 for each in lifts_of(limit, self.trials.world, self.job):
-                    self.said.setdefault(each, limit)
+                    self.said.setdefault(each, _of_resource(limit, each))
                     found.append(each)
         return list(dict.fromkeys(found))
 
@@ -152,6 +153,13 @@ def reason_of(trials: Trials, job: str) -> Reason:
     ordered = tuple(sorted(smallest, key=lambda each: list(Code).index(each.code)))
     tried = tuple(each for each in found if each not in smallest)
     return Reason(ordered, tuple(search.said.get(each) for each in ordered), tried, is_minimal)
+
+
+def _of_resource(said: Blocker, what: Lift) -> Blocker:
+    """Return a blocker with the amounts of one resource alone, where the obstacle is that resource."""
+    if not isinstance(said, QueueLimit) or what.code is not Code.ROOM:
+        return said
+    return replace(said, resources=tuple(each for each in said.resources if each.resource == what.name))
 
 
 def _name(search: _Search, lifts: tuple[Lift, ...], which: Lift) -> None:

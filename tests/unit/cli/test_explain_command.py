@@ -137,8 +137,8 @@ def test_each_part_of_a_shortage_has_its_amounts_and_a_record_says_for_how_long(
     assert CliRunner().invoke(main, ["simulate", demo, "--record", folder]).exit_code == 0
     result = CliRunner().invoke(main, ["explain", "demo/giant", demo, "--no-ways", "--record", folder])
     assert result.exit_code == 0, result.output
-    assert "1 Shortage  the cluster has 96 GPUs, it asks for 104" in result.stdout
-    assert "after this cycle 462 cores are free, at most 64 on one node; it asks for 728" in result.stdout
+    assert "1 Shortage   the cluster has 96 GPUs, it asks for 104" in result.stdout
+    assert "2 Shortage   cluster: 384 of 921.6 cores (1.2 × 768) promised to 6 jobs, asks for 728" in result.stdout
     assert "; of the cycles recorded: " in result.stdout and " Overcommit" in result.stdout
     wrong = CliRunner().invoke(main, ["explain", "--all", demo, "--record", folder])
     assert wrong.exit_code == 2 and "--record: wanted one JOB and files" in wrong.stderr
