@@ -21,20 +21,22 @@ def spread(view: View, job: int, row: int, with_room: Bool, placed: Sequence[int
     pod, spec, request = view.tables.tasks.pods[row], view.spec(row), view.request(row)
     for prepared in prepare(view.derived, spec, HARD):
         rule, column = prepared.constraint, view.derived.label(prepared.constraint.topology_key)
-        counts = dict.fromkeys(prepared.domains[:-1].nonzero()[0].tolist(), 0)
+        domains = prepared.domains[:-1].nonzero()[0]
+        if len(domains) < 2:
+            continue
         term = PodAffinityTerm(rule.topology_key, rule.selector)
-        there = pods_of(view, term, pod.namespace, view.others(job))
-        for node in [*there, *placed]:
-            if int(column.codes[node]) in counts:
-                counts[int(column.codes[node])] += 1
-        if len(counts) < 2:
+        there = column.codes[[*pods_of(view, term, pod.namespace, view.others(job)), *placed]]
+        counts = np.bincount(there[there >= 0], minlength=len(prepared.domains))
+        fewest = domains[counts[domains] == counts[domains].min()]
+        least = min(fewest.tolist(), key=column.values.__getitem__)
+        usable = np.zeros(len(prepared.domains), dtype=bool)
+        usable[column.codes[with_room]] = True
+        usable = domains[usable[domains] & (domains != least)]
+        skews = counts[usable] + 1 - counts[least]
+        if not len(skews) or skews.min() <= rule.max_skew:
             continue
-        least = min(counts, key=lambda code: (counts[code], column.values[code]))
-        usable = sorted(set(column.codes[with_room].tolist()) & counts.keys())
-        skews = [(counts[code] + 1 - counts[least], code) for code in usable if code != least]
-        if not skews or min(skews)[0] <= rule.max_skew:
-            continue
-        skew, most = min(skews)
+        at = int(skews.argmin())
+        skew, most = int(skews[at]), int(usable[at])
         within = np.asarray(column.codes == least)
         d = view.scarcest(request, view.future[within])
         free = Amount(view.axis.names[d], float(view.future[within, d].clip(min=0).sum()))
