@@ -78,6 +78,7 @@ def taken_on_one(asked: ZoneRequest, machines: Machines, row: int, free: Amounts
     arithmetic.
     """
     machine = _Machine.at(machines, row)
+    # What one amount takes is gone for the next one, as they are held side by side.
     left, taken = free, [[0.0] * len(each) for each in free]
     for amount in asked.together:
         need = machine.need(amount)
@@ -86,6 +87,7 @@ def taken_on_one(asked: ZoneRequest, machines: Machines, row: int, free: Amounts
             return None
         drawn = _drawn_on_one(need, left, zones)
         left, taken = minus(left, drawn), _plus(taken, drawn)
+    # These end before the others begin, so each is compared with all that is free, and takes nothing.
     for amount in asked.alone:
         if _zones_on_one(machine.need(amount), machine, free) is None:
             return None
@@ -128,6 +130,7 @@ def _drawn_on_one(need: list[float], free: Amounts, zones: Sequence[int]) -> Amo
     for k, wanted in enumerate(need):
         total = 0.0
         for zone in zones if wanted > 0 else ():
+            # A zone may be overused, and then it has nothing to give, rather than less than nothing.
             there = max(free[zone][k], 0.0)
             total += there
             found[zone][k] = min(max(wanted - (total - there), 0.0), there)
@@ -140,6 +143,7 @@ def _zones_on_one(need: list[float], machine: _Machine, free: Amounts) -> Sequen
         return _narrowest_on_one(need, machine, free)
     if machine.policy == BEST_EFFORT:
         return _covering_on_one(need, free)
+    # Under the policy single, zones are never combined.
     for zone, there in enumerate(free[: machine.zones]):
         if all(x >= y or y <= 0 for x, y in zip(there, need, strict=True)):
             return (zone,)
@@ -150,6 +154,7 @@ def _narrowest_on_one(need: list[float], machine: _Machine, free: Amounts) -> Se
     """Return what ``_narrowest`` returns, for one node."""
     asks = [k for k, amount in enumerate(need) if amount > 0]
     widths = {1 + sum(each[k] < need[k] for each in machine.prefix) for k in asks}
+    # The kubelet has one narrowest width for each resource, and their hints must agree in it.
     if len(widths) != 1:
         return None if widths else ()
     for zones in combinations(range(machine.zones), widths.pop()):

@@ -22,6 +22,7 @@ def shown_name(key: str, pods: Iterable[Pod]) -> str:
     """Return what people call a job, as ``namespace/name``: the key of its PodGroup, or if that was made for pods
     without one, the name of their owner or of the pod. ``pods``: those of the job."""
     namespace, _, name = key.partition("/")
+    # Users may begin names so too; then no pod below has an owner or uid of that name.
     if not name.startswith(_PREFIX):
         return key
     # The name that is made is a uid, which says nothing to people.

@@ -315,6 +315,7 @@ class ClaimLedger:
         available."""
         waits = self.tables.tasks.status[run.rows[0]] == _PIPELINED
         free = self.free()
+        # While claims are about to lose devices, what is free soon changes with each task that is placed.
         if not waits and free.is_settled:
             return self._place_together(run, free)
         for row, node in zip(run.rows, run.nodes, strict=True):
@@ -354,6 +355,7 @@ class ClaimLedger:
             first = len(holders.devices)
             holders.add(numbers, claims, given)
             now[holders.devices[first:]] = False
+        # One write for all tasks: a write for each costs more than the choice of its devices.
         if holders.devices:
             self._give(holders, waits=False)
             status = self.tables.tasks["status"].version

@@ -204,6 +204,8 @@ class PlainClaims:
     def next(self) -> list[Given] | None:
         """Return the devices of the next claim, or None. Those of the claims before it must not be free any more."""
         options = self._requests[0].options
+        # Options are a list of preferences: a later one is used only once devices for those before it have run out, and
+        # those never come back while claims are placed.
         while self._option < 0 or len(self._fit) < options[self._option].count:
             if self._option + 1 == len(options):
                 return None
