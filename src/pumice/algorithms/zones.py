@@ -83,11 +83,12 @@ def taken_on_one(asked: ZoneRequest, machines: Machines, row: int, free: Amounts
     for amount in asked.together:
         need = machine.need(amount)
         zones = _zones_on_one(need, machine, left)
+        # A pod starts with all of its containers, so one without zones leaves the pod without any.
         if zones is None:
             return None
         drawn = _drawn_on_one(need, left, zones)
         left, taken = minus(left, drawn), _plus(taken, drawn)
-    # These end before the others begin, so each is compared with all that is free, and takes nothing.
+    # Against what was free before, since these run while none of the others does.
     for amount in asked.alone:
         if _zones_on_one(machine.need(amount), machine, free) is None:
             return None
@@ -133,6 +134,7 @@ def _drawn_on_one(need: list[float], free: Amounts, zones: Sequence[int]) -> Amo
             # A zone may be overused, and then it has nothing to give, rather than less than nothing.
             there = max(free[zone][k], 0.0)
             total += there
+            # Subtracted from a running sum, as in the array form, so that both round equally.
             found[zone][k] = min(max(wanted - (total - there), 0.0), there)
     return found
 
@@ -143,7 +145,7 @@ def _zones_on_one(need: list[float], machine: _Machine, free: Amounts) -> Sequen
         return _narrowest_on_one(need, machine, free)
     if machine.policy == BEST_EFFORT:
         return _covering_on_one(need, free)
-    # Under the policy single, zones are never combined.
+    # The lowest zone that holds the whole need, since no policy that ends here accepts several.
     for zone, there in enumerate(free[: machine.zones]):
         if all(x >= y or y <= 0 for x, y in zip(there, need, strict=True)):
             return (zone,)
@@ -154,9 +156,10 @@ def _narrowest_on_one(need: list[float], machine: _Machine, free: Amounts) -> Se
     """Return what ``_narrowest`` returns, for one node."""
     asks = [k for k, amount in enumerate(need) if amount > 0]
     widths = {1 + sum(each[k] < need[k] for each in machine.prefix) for k in asks}
-    # The kubelet has one narrowest width for each resource, and their hints must agree in it.
+    # Resources that prefer different numbers of zones have no preference in common, and the kubelet refuses the pod.
     if len(widths) != 1:
         return None if widths else ()
+    # In lexicographic order, so that the first set that holds the need is the lowest.
     for zones in combinations(range(machine.zones), widths.pop()):
         if all(sum(free[zone][k] for zone in zones) >= need[k] for k in asks):
             return zones
@@ -171,6 +174,7 @@ def _covering_on_one(need: list[float], free: Amounts) -> Sequence[int] | None:
             zone: sum(min(max(x, 0.0), y) for x, y in zip(missing, there, strict=True)) for zone, there in left.items()
         }
         best = max(covers, key=covers.__getitem__)  # of equal zones the first
+        # No zone that is left has anything of what is missing.
         if covers[best] <= 0:
             return None
         missing = [x - y for x, y in zip(missing, left.pop(best), strict=True)]

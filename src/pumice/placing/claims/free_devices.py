@@ -36,6 +36,7 @@ class FreeDevices:
     def on_nodes(self, option: DeviceOption, *, soon: bool) -> I64:
         """Return how many devices each node has for an option that some device can match. Shape (N,). Read-only."""
         devices = self.soon if soon else self.now
+        # While nothing is being left, both questions have one answer.
         key = option, devices is not self.now
         found = self._counts.get(key)
         if found is None:
@@ -59,6 +60,7 @@ class FreeDevices:
         # One that several nodes can use is one less on each of them, so all are counted anew.
         if not self._offers.near:
             nodes = self._offers.node[given]
+            # Copies, because the counts before may be in use.
             for key, count in self._counts.items():
                 found._counts[key] = count.copy()
                 np.subtract.at(found._counts[key], nodes, _matching(self._offers, key[0])[given])

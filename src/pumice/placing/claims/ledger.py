@@ -336,6 +336,7 @@ class ClaimLedger:
         now, holders, plain = free.now.copy(), _Holders(), None
         for row, node in zip(run.rows, run.nodes, strict=True):
             given: Sequence[Given] | None
+            # A claim that several of the tasks share was given its devices with the first of them.
             numbers = [
                 number
                 for number in self.of_task.get(row, ())
@@ -344,6 +345,7 @@ class ClaimLedger:
             if not numbers:
                 continue
             claims = self._forms_on(numbers, node)
+            # Equal tasks on one node, as in a gang, go on where the task before them ended.
             if plain is None or len(claims) > 1 or not plain.is_for(claims[0], node):
                 plain = self.searches.plain_on_node(claims, node, now)
             if plain is not None:
@@ -352,6 +354,7 @@ class ClaimLedger:
                 given = self.searches.on_node(claims, node, now, free.left)
             if given is None:
                 return _NOT_THERE
+            # Marked at once, because the next task is searched for among what is left.
             first = len(holders.devices)
             holders.add(numbers, claims, given)
             now[holders.devices[first:]] = False

@@ -204,13 +204,13 @@ class PlainClaims:
     def next(self) -> list[Given] | None:
         """Return the devices of the next claim, or None. Those of the claims before it must not be free any more."""
         options = self._requests[0].options
-        # Options are a list of preferences: a later one is used only once devices for those before it have run out, and
-        # those never come back while claims are placed.
+        # An option that is used up for one claim is used up for the next: devices are only given in between.
         while self._option < 0 or len(self._fit) < options[self._option].count:
             if self._option + 1 == len(options):
                 return None
             self._option += 1
             mask = self._offers.matching(options[self._option])
+            # No device can match the option, so the next one is tried.
             fit = [] if isinstance(mask, str) else self._rows[self._free[self._rows] & mask[self._rows]].tolist()
             self._fit = fit
         count = options[self._option].count
