@@ -4,7 +4,7 @@ allocate action (allocateForJob, allocateForSubJob).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ ALLOCATE, EVICT = "allocate", "evict"
 #: Steps of a query for the hypernodes of a sub-job; of a trial in one, and of each class of tasks in it, since equal
 #: tasks are placed together.
 _QUERY_STEPS, _TRIAL_STEPS = 2, 7
+#: Steps of each task in a trial that filters look at alone.
+_ALONE_STEPS = 12
 
 #: Points that a trial asks about the job and its sub-jobs.
 ASKS = (
@@ -124,7 +126,7 @@ class JobTrials:
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
         # Of one trial, equal in all domains: only a job of one sub-job has a kind.
-        self._steps = 0 if self.kind is None else sum(map(_cost, pending_tasks.sub_queues.values()))
+        self._steps = 0 if self.kind is None else sum(_cost(ssn, each) for each in pending_tasks.sub_queues.values())
         self._last: TrialResult | None = None  # the trial last recalled, whose undone operations are not recorded yet
 
     def _kind(self) -> Hashable:
@@ -289,10 +291,11 @@ class JobTrials:
         spend = self.budget.spend if self.kind is None and self.budget is not None else None
         if spend is not None and not spend(_QUERY_STEPS):
             return None
+        cost = _cost(ssn, sub_queue) if spend is not None else 0
         for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
             tried: list[tuple[int, Plan, SubJobQueue]] = []
             for hypernode in gradient:
-                if spend is not None and not spend(_cost(sub_queue)):
+                if spend is not None and not spend(cost):
                     return None
                 # Only the errors of the hypernode that is tried last are reported.
                 self.attempt.forget(sub)
@@ -347,16 +350,27 @@ def allocate_for_job(
     return None
 
 
-def _cost(sub_queue: SubJobQueue) -> int:
+def _cost(ssn: Session, sub_queue: SubJobQueue) -> int:
     """Return the steps of a trial of tasks in a domain."""
-    return _TRIAL_STEPS * (1 + len(set(sub_queue.classes)))
+    return _TRIAL_STEPS * (1 + len(set(sub_queue.classes))) + _steps_alone(ssn, sub_queue.rows)
+
+
+def _steps_alone(ssn: Session, rows: Iterable[int]) -> int:
+    """Return the steps of tasks that are tried one by one in a trial, for terms about other pods or claims."""
+    specs = [ssn.tables.tasks.pods[row].spec for row in rows]
+    alone = (
+        each.affinity.anti_required or each.affinity.pod_required or each.spread or each.resource_claims
+        for each in specs
+    )
+    return _ALONE_STEPS * sum(map(bool, alone))
 
 
 def steps_in_domains(ssn: Session, job: int) -> int:
     """Return the steps that a job may need: of a trial in each hypernode."""
     tables = ssn.tables
-    classes = len(set(tables.tasks.cls[tables.jobs.tasks[job]].tolist()))
-    return len(tables.tree.names) * (_QUERY_STEPS + _TRIAL_STEPS * (1 + classes))
+    rows = tables.jobs.tasks[job].tolist()
+    trial = _TRIAL_STEPS * (1 + len(set(tables.tasks.cls[rows].tolist()))) + _steps_alone(ssn, rows)
+    return len(tables.tree.names) * (_QUERY_STEPS + trial)
 
 
 def is_for_allocate(ssn: Session, job: int, budget: Budget | None = None) -> bool:
