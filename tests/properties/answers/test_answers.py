@@ -43,6 +43,12 @@ def test_a_job_whose_pods_are_created_once_it_is_admitted_has_ways_out() -> None
     assert found.ways and wrong_of(world, "ns/j4", found.ways[0]) == []
 
 
+def test_a_shortage_of_which_the_cycle_recorded_nothing_has_amounts() -> None:
+    found = explain(random_world(random.Random(80009), "kai"), "ns/j0", ways=False)
+    assert found.parts[-1].blocker is None
+    assert found.parts[-1].sentence == "after this cycle 32 cores are free, at most 16 on one node; it asks for 32"
+
+
 def test_a_limit_is_raised_by_what_is_missing_where_more_lets_others_in_before_the_job() -> None:
     world = random_world(random.Random(50025), "volcano")
     found = explain(world, "ns/j5")
