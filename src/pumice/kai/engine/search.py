@@ -49,8 +49,7 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
         with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             found = _solve(ssn, rules, following, stmt, part)
             if isinstance(found, _Failure):
-                # A generator: victims are searched for other groups only until some of them find room. Each search takes
-                # steps of the budget.
+                # A generator: victims are searched for other groups only until some find room, and each search takes steps.
                 others = (_solve(ssn, rules, following, stmt, each) for each in other_parts(ssn, part))
                 found = next((each for each in others if isinstance(each, Solution)), found)
             if isinstance(found, Solution):
