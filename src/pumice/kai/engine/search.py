@@ -49,7 +49,8 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
         with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             found = _solve(ssn, rules, following, stmt, part)
             if isinstance(found, _Failure):
-                # A generator: victims are searched for other groups only until some find room, and each search takes steps.
+                # A generator, since each search takes steps of the budget: victims for other groups are searched only
+                # until some find room.
                 others = (_solve(ssn, rules, following, stmt, each) for each in other_parts(ssn, part))
                 found = next((each for each in others if isinstance(each, Solution)), found)
             if isinstance(found, Solution):
@@ -94,6 +95,7 @@ def preemptible_jobs(ssn: Session) -> AnyArray:
     """Return the rows of preemptible jobs that hold resources."""
     jobs = ssn.tables.jobs
     found = jobs.alive & jobs.preemptible & ~jobs.quarantined & (jobs.queue >= 0) & (jobs.counts @ ACTIVE > 0)
+    # A job of a queue that is no leaf has no place in the order of queues.
     rows: AnyArray = (found & queue_tree(ssn).leaf[jobs.queue]).nonzero()[0]
     return rows
 

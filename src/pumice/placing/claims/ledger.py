@@ -302,8 +302,7 @@ class ClaimLedger:
 
     def _losing_users(self) -> list[int]:
         """Return the claims of which a user is about to leave. No other claim can lose its devices."""
-        # Found by one look at the statuses, because devices move with every pod that is placed, and to ask each claim
-        # then would take the square of their number.
+        # One look at the statuses: devices move with each pod that is placed, and to ask each claim would be quadratic.
         status = self.tables.tasks.status
         leaving = (self._claiming & ((status == _RELEASING) | (status == _PIPELINED))).nonzero()[0].tolist()
         return sorted({number for row in leaving for number in self.of_task[row]})
