@@ -131,7 +131,7 @@ class Failures:
         if errors and not errors.keys().isdisjoint(listed):
             return False
         # One job of each signature is enough, since the answer is equal for all of them.
-        if not all(self._is_plain(job) for job in dict(zip(signatures.tolist(), listed, strict=True)).values()):
+        if not self._all_plain(dict(zip(signatures.tolist(), listed, strict=True)).values()):
             return False
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
@@ -150,17 +150,28 @@ class Failures:
 
     def _is_plain(self, job: int) -> bool:
         """Return True if hooks about single tasks answer per class for the job's tasks."""
-        signature = int(self._tables.jobs.signature[job])
-        found = self._plain.get(signature)
-        if found is None:
-            found = self._plain[signature] = self._are_plain(job)
-        return found
+        found = self._plain.get(int(self._tables.jobs.signature[job]))
+        return self._all_plain((job,)) if found is None else found
 
-    def _are_plain(self, job: int) -> bool:
+    def _all_plain(self, jobs: Iterable[int]) -> bool:
+        """Return True if hooks about single tasks answer per class for the tasks of all of these jobs."""
+        tables, rests_on = self._tables, None
+        for job in jobs:
+            signature = int(tables.jobs.signature[job])
+            found = self._plain.get(signature)
+            if found is None:
+                # Made once for all of them, since nothing moves while hooks are asked.
+                if rests_on is None:
+                    about_tasks = self._reads.about_tasks.columns(self._world)
+                    rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*about_tasks))
+                found = self._plain[signature] = self._from_memo_if_plain(job, rests_on)
+            if not found:
+                return False
+        return True
+
+    def _from_memo_if_plain(self, job: int, rests_on: Ground) -> bool:
         """Return whether hooks about single tasks answer per class, from the memo."""
-        tables, about_tasks = self._tables, self._reads.about_tasks.columns(self._world)
-        rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*about_tasks))
-        question = "plain", int(tables.jobs.signature[job])
+        question = "plain", int(self._tables.jobs.signature[job])
         known: tuple[bool] = self._memo.get(question, rests_on, lambda: (self._ask_if_plain(job),))
         return known[0]
 
