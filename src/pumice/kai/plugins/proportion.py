@@ -60,11 +60,13 @@ class Proportion:
         # Order comparisons read single numbers; lists of floats are several times faster for that than NumPy elements.
         self._fair, self._fit = fair.tolist(), self.fit.array.tolist()
         self._quota, self._limit = queues.quota.tolist(), queues.limit.tolist()
-        # A total of 0 would divide by zero in the dominant share.
+        # A total of 0 would divide by zero in the dominant share. It is a column of queues, because keys of queues rest
+        # on it: pods of no queue change it.
         self._most = [amount or 1.0 for amount in self.total.tolist()]
+        most = ssn.column("proportion.most", "queue", values=np.tile(self._most, (len(fair), 1)))
         self._priority: list[float] = queues.priority.tolist()
         #: On what keys of queues rest, besides the rows of queues.
-        self._rests_on = self.fair.version, self.fit.version, self.total.tobytes()
+        self._rests_on = self.fair.version, self.fit.version, most.version
         self._before = self._states(allocated, held_fast)
 
     def _total(self) -> F64:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from pumice.algorithms.queue_order import QueueKey
 from pumice.columns.counting import Row
 from pumice.columns.job_rows import JobRows
 from pumice.columns.rows import NodeRows, TaskRows
@@ -165,6 +166,13 @@ def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
         _check(hook, answer, _of_one_node(hook.point.name))
     elif form == "key" and rows_at(arguments) >= 0:
         combine.keys([[lambda *_: answer]], *arguments)
+    elif form == "key" and isinstance(answer, QueueKey):
+        # A share without a limit is infinite.
+        _check(
+            hook,
+            answer,
+            Requirement("a QueueKey of numbers", lambda _: not math.isnan(sum((*answer.key, *answer.share)))),
+        )
     elif form == "key":
         each = answer if isinstance(answer, tuple) else (answer,)
         _check(hook, answer, Requirement("a number, or a tuple of numbers", lambda _: all(map(_is_finite, each))))
