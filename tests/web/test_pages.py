@@ -335,7 +335,8 @@ async def test_another_policy_is_tried(served: Served, page: Page) -> None:
 async def test_names_are_text(served: Served, page: Page) -> None:
     found = served.feed.summary
     assert found is not None
-    jobs = replace(found.jobs, names=[EVIL, *found.jobs.names[1:]])
+    evil = [EVIL, *found.jobs.names[1:]]
+    jobs = replace(found.jobs, names=evil, shown=evil)
     served.feed.publish(replace(found, jobs=jobs))
     await page.open(f"{served.url}/jobs")
     assert EVIL in await page.js(TEXT)

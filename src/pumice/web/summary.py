@@ -21,7 +21,7 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Evict
 from pumice.model.status import TaskStatus
-from pumice.model.workloads.bare_pods import shown_name
+from pumice.model.workloads.bare_pods import is_bare, shown_name
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 from pumice.runtime.policy.check import described, warnings_of
@@ -166,8 +166,11 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
 
 def _shown(tables: Tables, row: int) -> str:
     """Return what people call a job."""
-    pods = tables.tasks.pods
-    return shown_name(tables.jobs.uids[row], (pods[task] for task in tables.jobs.tasks[row].tolist()))
+    pods, key = tables.tasks.pods, tables.jobs.uids[row]
+    # Asked first, because there may be 100,000 jobs, most of them with a PodGroup of their own.
+    if not is_bare(key):
+        return key
+    return shown_name(key, (pods[task] for task in tables.jobs.tasks[row].tolist()))
 
 
 def _started(tables: Tables, rows: AnyArray, held: AnyArray) -> F64:

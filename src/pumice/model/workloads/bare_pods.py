@@ -18,13 +18,18 @@ def bare_group_name(pod: Pod) -> str:
     return f"{_PREFIX}{(pod.owner[2] if pod.owner else '') or pod.uid}".replace("/", "-")
 
 
+def is_bare(key: str) -> bool:
+    """Return True if the PodGroup of this key may have been made for pods without one."""
+    return f"/{_PREFIX}" in key
+
+
 def shown_name(key: str, pods: Iterable[Pod]) -> str:
     """Return what people call a job, as ``namespace/name``: the key of its PodGroup, or if that was made for pods
     without one, the name of their owner or of the pod. ``pods``: those of the job."""
-    namespace, _, name = key.partition("/")
     # Users may begin names so too; then no pod below has an owner or uid of that name.
-    if not name.startswith(_PREFIX):
+    if not is_bare(key):
         return key
+    namespace, _, name = key.partition("/")
     # The name that is made is a uid, which says nothing to people.
     for pod in pods:
         if bare_group_name(pod) == name:
