@@ -1,13 +1,13 @@
 // The page of this address, and the stream that says when there is a newer cycle.
 
 const SHOWN = { "/": overviewPage, "/queues": queuesPage, "/jobs": jobsPage, "/job": jobPage, "/nodes": nodesPage, "/node": nodePage, "/gantt": ganttPage, "/policy": policyPage, "/cycles": cyclesPage };
-let busy = false, again = false;
+let busy = false, again = false, heard = null; // heard: the newest cycle, if it was named while a page is made
 
 // One at a time: what comes while a page is made is made afterwards, once.
 async function refresh() {
   if (busy) { again = true; return; }
   busy = true;
-  NUMBER = null;
+  NUMBER = heard = null;
   const before = [LIVE.length, UPDATES.length];
   try {
     const parts = await (PLACE.dataset.kind === "simulation" ? simulationPage : SHOWN[location.pathname])();
@@ -21,6 +21,7 @@ async function refresh() {
   }
   busy = false;
   if (again) { again = false; await refresh(); }
+  else if (heard !== null && heard !== NUMBER) renew();
 }
 
 // What the page before had is drawn no more.
@@ -49,7 +50,8 @@ function followCycles() {
   stream = new EventSource("/events");
   stream.onmessage = (event) => {
     showCycle(false);
-    if (Number(event.data) !== NUMBER) renew(); // also the first time: there may be a newer one since the page was read
+    if (busy) heard = Number(event.data); // of which cycle the page will be is not known yet
+    else if (Number(event.data) !== NUMBER) renew(); // also the first time: there may be a newer one since the page was read
   };
   stream.onerror = () => showCycle(true); // the browser connects again by itself
 }
