@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Callable
 
 from tests.tidy import repo
 
@@ -20,13 +21,18 @@ def is_sleep(call: ast.Call) -> bool:
     return False
 
 
-def test_tests_do_not_sleep() -> None:
-    found = [
+def calls(under: str, which: Callable[[ast.Call], bool]) -> list[str]:
+    """Where calls of a kind are."""
+    return [
         f"{repo.name(path)}:{node.lineno}"
-        for path in repo.files(".py", under="tests")
+        for path in repo.files(".py", under=under)
         for node in ast.walk(repo.tree(path))
-        if isinstance(node, ast.Call) and is_sleep(node)
+        if isinstance(node, ast.Call) and which(node)
     ]
+
+
+def test_tests_do_not_sleep() -> None:
+    found = calls("tests", is_sleep)
     assert not found, repo.listed("wait for the event, or move the virtual clock", found)
 
 
@@ -42,12 +48,7 @@ def asks_whether_masked(call: ast.Call) -> bool:
 
 def test_no_cycle_imports_masked_arrays() -> None:
     """The import of ``numpy.ma`` costs 40 ms and 8 MB in the middle of the first cycle."""
-    found = [
-        f"{repo.name(path)}:{node.lineno}"
-        for path in repo.files(".py", under="src")
-        for node in ast.walk(repo.tree(path))
-        if isinstance(node, ast.Call) and asks_whether_masked(node)
-    ]
+    found = calls("src", asks_whether_masked)
     assert not found, repo.listed("use `algorithms.groups.distinct`, or a mask of `np.isin`", found)
 
 

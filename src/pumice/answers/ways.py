@@ -103,7 +103,7 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     finder = _Finder(trials, job)
     found: dict[tuple[str, ...], _Found] = {}
     general, by_lift = steps_for(trials, job, reason.lifts, reason.blockers) if reason.lifts else ([], [])
-    combined = islice(_together(by_lift), _COMBINATIONS_MAX) if by_lift and all(by_lift) else ()
+    combined = islice(_together(by_lift), _COMBINATIONS_MAX)
     for number, steps in enumerate((*((step,) for step in general), *combined)):
         # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
         rare = number >= len(general) + _ALWAYS_TRIED or any(step.is_last_resort for step in steps)
@@ -144,8 +144,9 @@ def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found
 
 
 def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
-    """Yield combinations with a step for each obstacle, the cheap ones first; none if an obstacle has no steps."""
-    if not all(by_lift):
+    """Yield combinations with a step for each obstacle, the cheap ones first; none without obstacles, or if one has no
+    steps."""
+    if not by_lift or not all(by_lift):
         return
     # The first steps of each obstacle are the cheap ones, so combinations of early ones come first.
     choices = sorted(product(*(list(enumerate(steps)) for steps in by_lift)), key=lambda one: sum(i for i, _ in one))
