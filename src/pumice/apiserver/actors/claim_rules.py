@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from pumice.model.devices.claims import CLAIM_FINALIZER
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED
 from pumice.model.workloads.native_group import NATIVE_GROUP
 from pumice.runtime.controllers.writes import controller_of, leaving, meta, owner_reference, part
 
-#: Keeps a claim from being deleted while it has devices. A scheduler adds it.
-FINALIZER = "resource.kubernetes.io/delete-protection"
 #: The entry of the pod, or of the PodGroup, for which a claim was made.
 POD_ENTRY = "resource.kubernetes.io/pod-claim-name"
 GROUP_ENTRY = "resource.kubernetes.io/podgroup-claim-name"
@@ -94,7 +93,7 @@ def released(claim: Obj, pod: Find, group: Find) -> Obj:
     status, before = part(claim, "status"), part(claim, "status").get("reservedFor") or []
     users = [user for user in before if _needs_it(user, pod, group)]
     finalizers = meta(claim).get("finalizers") or []
-    ends = not users and FINALIZER in finalizers and (bool(before) or leaving(claim))
+    ends = not users and CLAIM_FINALIZER in finalizers and (bool(before) or leaving(claim))
     if len(users) == len(before) and not ends:
         return claim
     kept = {key: value for key, value in status.items() if key != "reservedFor"}
@@ -104,7 +103,7 @@ def released(claim: Obj, pod: Find, group: Find) -> Obj:
         return {**claim, "status": kept}
     # Devices that are given for nothing would wait for a user on the node of the last one.
     kept = {key: value for key, value in kept.items() if key not in ("allocation", "devices")}
-    left = [each for each in finalizers if each != FINALIZER]
+    left = [each for each in finalizers if each != CLAIM_FINALIZER]
     metadata = {key: value for key, value in meta(claim).items() if key != "finalizers"}
     return {**claim, "metadata": metadata | ({"finalizers": left} if left else {}), "status": kept}
 

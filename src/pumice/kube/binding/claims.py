@@ -17,12 +17,10 @@ from pumice.kube.api.errors import ApiError
 from pumice.kube.api.kinds import PODS, RESOURCE_CLAIMS, native_pod_groups
 from pumice.kube.binding.extended_claims import claim_of, is_unmade, make_claim, mappings_of, remove_claim, write_to_pod
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
-from pumice.model.devices.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
+from pumice.model.devices.claims import CLAIM_FINALIZER, CLAIM_USERS_MAX, Allocation, ResourceClaim
 from pumice.model.manifest import Decoder, ManifestError
 from pumice.model.workloads.native_group import NATIVE_GROUP, GroupRef
 
-#: Keeps a claim with devices from being deleted while they are in use.
-FINALIZER = "resource.kubernetes.io/delete-protection"
 #: Attempts to write a claim that others write all the time.
 _TRIES = 4
 
@@ -141,12 +139,12 @@ class ClaimBinding:
             return
         kept = list(claim["metadata"].get("finalizers") or ())
         gives = "allocation" in wanted["status"]
-        if gives and FINALIZER not in kept:
-            metadata = {**claim["metadata"], "finalizers": [*kept, FINALIZER]}
+        if gives and CLAIM_FINALIZER not in kept:
+            metadata = {**claim["metadata"], "finalizers": [*kept, CLAIM_FINALIZER]}
             claim = await self._client.put(RESOURCE_CLAIMS.path(key), {**claim, "metadata": metadata})
         written = await self._client.put(RESOURCE_CLAIMS.path(key, "status"), {**claim, "status": wanted["status"]})
-        if not gives and FINALIZER in kept:
-            left = {**written["metadata"], "finalizers": [each for each in kept if each != FINALIZER]}
+        if not gives and CLAIM_FINALIZER in kept:
+            left = {**written["metadata"], "finalizers": [each for each in kept if each != CLAIM_FINALIZER]}
             await self._client.put(RESOURCE_CLAIMS.path(key), {**written, "metadata": left})
 
 

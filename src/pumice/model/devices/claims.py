@@ -14,6 +14,8 @@ from pumice.model.pod import EMPTY_MAP, NodeSelectorTerm, Toleration
 #: Limits of the Kubernetes API: devices of one claim, and pods that use it at once.
 CLAIM_DEVICES_MAX = 32
 CLAIM_USERS_MAX = 256
+#: Keeps a claim with devices from being deleted while they are in use. A scheduler adds it.
+CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
 #: Amounts by name (``domain/name``), sorted by it.

@@ -11,10 +11,10 @@ import pytest
 from pumice.kube.api.client import Client
 from pumice.kube.api.encode_kai import kai_bind_request
 from pumice.kube.api.errors import ApiError
-from pumice.kube.binding.claims import FINALIZER, ClaimBinding, ClaimProblem, claims_to_be_given, extended_to_be_given
+from pumice.kube.binding.claims import ClaimBinding, ClaimProblem, claims_to_be_given, extended_to_be_given
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
-from pumice.model.devices.claims import AllocatedDevice, Allocation, DeviceOption, DeviceRequest
+from pumice.model.devices.claims import CLAIM_FINALIZER, AllocatedDevice, Allocation, DeviceOption, DeviceRequest
 from pumice.model.devices.extended import ExtendedRequests, RequestMapping
 from pumice.model.workloads.native_group import NATIVE_VERSIONS, GroupRef
 
@@ -97,7 +97,7 @@ async def test_a_claim_says_what_it_was_given_and_to_whom() -> None:
     status = server.claim("c")["status"]
     assert status["allocation"]["devices"]["results"][0]["device"] == "0"
     assert status["reservedFor"] == [{"resource": "pods", "name": "a", "uid": "u-a"}]
-    assert server.claim("c")["metadata"]["finalizers"] == [FINALIZER]
+    assert server.claim("c")["metadata"]["finalizers"] == [CLAIM_FINALIZER]
 
 
 async def test_undone_nothing_is_left_of_it() -> None:
@@ -156,7 +156,7 @@ async def test_a_claim_that_is_gone() -> None:
 
 @pytest.mark.parametrize(("times", "fails"), [(3, False), (99, True)])
 async def test_who_writes_at_the_same_time_is_waited_for_so_often(times: int, fails: bool) -> None:
-    server = Server(c=claim(finalizers=[FINALIZER]))
+    server = Server(c=claim(finalizers=[CLAIM_FINALIZER]))
     server.conflicts = times
     if fails:
         with pytest.raises(ApiError):
