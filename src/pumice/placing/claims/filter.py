@@ -49,7 +49,7 @@ class ClaimFilter(TaskFilter):
         if not numbers:
             return None
         # A claim that has reached its number of users can be used nowhere, so nodes are not examined.
-        if any(ledger.reserved(number) >= CLAIM_USERS_MAX for number in numbers if row not in ledger.users(number)):
+        if not ledger.users.is_placed(row) and any(ledger.users.reserved(n) >= CLAIM_USERS_MAX for n in numbers):
             return FilterResult.of(np.zeros(len(nodes), dtype=bool), USED_UP)
         codes = np.zeros(len(nodes), dtype=np.int32)
         found = self._find(row, numbers, soon=True)
@@ -84,7 +84,7 @@ class ClaimFilter(TaskFilter):
         """Return True if a task has one claim to itself, without devices, that asks for what the first task's does."""
         ledger = self._ledger
         numbers, others = ledger.of_task.get(row, ()), ledger.of_task.get(first, ())
-        if len(numbers) != 1 or len(others) != 1 or not ledger.is_only_user(row, numbers[0]):
+        if len(numbers) != 1 or len(others) != 1 or not ledger.users.is_alone(row, numbers[0]):
             return False
         claim, other = ledger.claims[numbers[0]], ledger.claims[others[0]]
         return (claim.requests, claim.same) == (other.requests, other.same) and not ledger.is_given(row, numbers[0])

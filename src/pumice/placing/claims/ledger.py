@@ -20,13 +20,13 @@ from pumice.framework.cycle.session import Session
 from pumice.model.decisions import ClaimGrant, Refusal
 from pumice.model.devices.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import NodeSelectorTerm, Requirement
-from pumice.model.status import TaskStatus
 from pumice.placing.claims.allocator import Given, can_never
 from pumice.placing.claims.extended import ExtendedClaims
 from pumice.placing.claims.free_devices import FreeDevices
 from pumice.placing.claims.offers import Offers, offers_of
 from pumice.placing.claims.resolve import Resolved, resolved_claims
 from pumice.placing.claims.searches import Searches
+from pumice.placing.claims.users import PIPELINED, RELEASING, ClaimUsers
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import NAME_FIELD, node_term
 
@@ -34,9 +34,6 @@ _NO_CLAIM = -1
 #: Columns that answers about claims rest on, in addition to pods.
 COLUMNS = ("claims.held", "claims.promised", "claims.made_of")
 _NO_DEVICES: I32 = np.zeros(0, dtype=np.int32)
-# As plain numbers, since NumPy takes long to compare with members of an enumeration.
-_RELEASING, _PIPELINED = int(TaskStatus.RELEASING), int(TaskStatus.PIPELINED)
-_STAYS = frozenset({TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING})
 _NOT_THERE = Refusal("the devices that it claims are not there any more")
 
 
@@ -84,14 +81,11 @@ class ClaimLedger:
         self.offers: Offers = offers_of(ssn)
         found: Resolved = resolved_claims(ssn.tables)
         self.claims, self.of_task, self.missing = found.claims, found.of_task, found.missing
-        self._users: list[list[int]] = [[] for _ in self.claims]
-        for row, numbers in self.of_task.items():
-            for number in numbers:
-                self._users[number].append(row)
         self._claiming = np.zeros(ssn.tables.tasks.capacity, dtype=bool)
         self._claiming[list(self.of_task)] = True
         self.extended = ExtendedClaims(ssn.tables)
         self._extended_row, self._of_group = found.extended, found.of_group
+        self.users = ClaimUsers(ssn.tables, self.claims, self.of_task, self._of_group)
         self.searches = Searches(self.offers, [form for n in range(len(self.claims)) for form in self._forms(n)])
         # Devices that a claim has or had in this session, also those that a rollback took from it: where to look.
         self._ever_held: dict[int, set[int]] = {}
@@ -165,37 +159,13 @@ class ClaimLedger:
         numbers = self.of_task.get(row, ())
         return any(self.searches.is_too_costly(form) for number in numbers for form in self._forms(number))
 
-    def stays(self, row: int) -> bool:
-        """Return True if a task is placed and not about to leave."""
-        tasks = self.tables.tasks
-        status = int(tasks.status[row])
-        return status in _STAYS or (status == _PIPELINED and int(tasks.leaving[row]) < 0)
-
-    def users(self, number: int) -> list[int]:
-        """Return the tasks that use a claim and are placed or pipelined."""
-        status = self.tables.tasks.status
-        return [row for row in self._users[number] if self.stays(row) or status[row] == _PIPELINED]
-
-    def reserved(self, number: int) -> int:
-        """Return how many pods a claim is reserved for, including those of this session."""
-        pods = self.tables.tasks.pods
-        claim = self.claims[number]
-        # Reserved for the group, however many pods it has.
-        if number in self._of_group:
-            return 1
-        there = {pods[row].uid for row in self._users[number]}
-        # Pods of the session are counted by their status; the API server's list may still name those that have left it.
-        return len(self.users(number)) + sum(uid not in there for uid in claim.reserved_for)
-
     def is_leaving(self, number: int) -> bool:
         """Return True if all users of a claim are about to leave, so that it will lose its devices."""
         # Devices of a group stay with it until it is deleted, also if all its pods are evicted.
         if number in self._of_group and self.claims[number].allocation is not None:
             return False
-        rows, status = self._users[number], self.tables.tasks.status
-        leaves = any(status[row] in (_RELEASING, _PIPELINED) for row in rows)
         # A claim without users keeps its devices until the API server says otherwise.
-        return leaves and not any(self.stays(row) for row in rows)
+        return self.users.are_leaving(number)
 
     def held_by(self, number: int) -> I32:
         """Return the rows of devices that a claim holds."""
@@ -227,21 +197,8 @@ class ClaimLedger:
         if number in self._of_group and self.claims[number].allocation is not None:
             return True
         # If the task moves and no other task holds the claim in place, the claim is allocated again for the new node.
-        moves = self.tables.tasks.status[row] == _RELEASING or int(self.tables.tasks.leaving[row]) >= 0
-        return has and not (moves and self.is_leaving_but_for(row, number))
-
-    def is_only_user(self, row: int, number: int) -> bool:
-        """Return True if a claim is for one task alone, which is not placed."""
-        return (
-            self._users[number] == [row]
-            and number not in self._of_group
-            and not self.claims[number].reserved_for
-            and int(self.tables.tasks.status[row]) not in (_RELEASING, _PIPELINED)
-        )
-
-    def is_leaving_but_for(self, row: int, number: int) -> bool:
-        """Return True if no other task holds the claim in place."""
-        return not any(self.stays(other) for other in self._users[number] if other != row)
+        moves = self.tables.tasks.status[row] == RELEASING or int(self.tables.tasks.leaving[row]) >= 0
+        return has and not (moves and not self.users.stay_without(row, number))
 
     def nodes_of(self, number: int) -> Bool:
         """Return where a claim that has devices, or is promised some, can be used. Shape (N,)."""
@@ -304,7 +261,7 @@ class ClaimLedger:
         """Return the claims of which a user is about to leave. No other claim can lose its devices."""
         # One look at the statuses: devices move with each pod that is placed, and to ask each claim would be quadratic.
         status = self.tables.tasks.status
-        leaving = (self._claiming & ((status == _RELEASING) | (status == _PIPELINED))).nonzero()[0].tolist()
+        leaving = (self._claiming & ((status == RELEASING) | (status == PIPELINED))).nonzero()[0].tolist()
         return sorted({number for row in leaving for number in self.of_task[row]})
 
     # -- moves --------------------------------------------------------------------------------------------------------
@@ -312,7 +269,7 @@ class ClaimLedger:
     def placed(self, run: TaskRun) -> Refusal | None:
         """Give devices to the claims of tasks that were placed, or promise them. Return a refusal if they are not
         available."""
-        waits = self.tables.tasks.status[run.rows[0]] == _PIPELINED
+        waits = self.tables.tasks.status[run.rows[0]] == PIPELINED
         free = self.free()
         # While claims are about to lose devices, what is free soon changes with each task that is placed.
         if not waits and free.is_settled:
@@ -396,7 +353,7 @@ class ClaimLedger:
         """Release devices of tasks that left their nodes, or will leave them."""
         for row in run.rows:
             for number in self.of_task.get(row, ()):
-                if not self.is_leaving_but_for(row, number):
+                if self.users.stay_without(row, number):
                     continue
                 self._clear(self.promised, self.promised_to(number))
                 # Only devices given in this session are released. Those of a running pod stay held until the API server
