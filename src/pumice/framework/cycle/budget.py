@@ -33,8 +33,9 @@ from pumice.model.blockers import SearchCut
 
 #: Default of ``maxSearchSteps``: steps of one action in one cycle.
 SEARCH_STEPS_MAX = 20_000
-#: Steps of all actions together in one cycle, and their reserves together. A step takes about 25 µs, so that a cycle of
-#: searches takes two CPU seconds at most.
+#: About what a step takes, in seconds.
+STEP_S = 25e-6
+#: Steps of all actions together in one cycle, and their reserves together: two CPU seconds of searches at most.
 CYCLE_STEPS, CYCLE_RESERVES = 50_000, 30_000
 #: Steps that each account has in any case.
 FLOOR = 32

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import NamedTuple
@@ -220,7 +220,7 @@ class CycleTrace:
         # up.
         self._failures: list[Failure] = []
         self._failed_with: I32 = np.zeros(tables.jobs.capacity, dtype=np.int32)
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[Hashable] = Counter()
         self.moved: set[int] = set()
         self.tried: set[int] = set()
         self._undone: LastTrial | None = None  # of all tasks; made when something is undone

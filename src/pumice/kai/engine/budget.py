@@ -51,6 +51,11 @@ class Steps:
         """True if the current job reached its limit, so that its failure proves nothing."""
         return self.budget is not None and self.budget.is_cut()
 
+    @property
+    def taken(self) -> int:
+        """The steps of the current job so far. 0 without a budget."""
+        return self.budget.taken if self.budget is not None else 0
+
     def spend(self, steps: int) -> bool:
         """Take steps. Return False if they are not left."""
         return self.budget is None or self.budget.spend(steps)
@@ -110,11 +115,15 @@ def budget_for(ssn: Session, rows: AnyArray, steps: int) -> Budget:
 
 
 def in_turn(
-    order: TreeOrder, budget: Budget, counted: Callable[[int], bool] = lambda _: True
+    order: TreeOrder,
+    budget: Budget,
+    counted: Callable[[int], bool] = lambda _: True,
+    skipped: Callable[[int], None] = lambda _: None,
 ) -> Iterator[tuple[int, Part | None]]:
     """Yield jobs that have steps left, each with its chunk: first those that the last cycle did not try.
 
-    ``counted``: whether a job needs steps. All others are yielded in any case.
+    ``counted``: whether a job needs steps. All others are yielded in any case. ``skipped`` is called with each job that
+    has no step left.
     """
     postponed: list[int] = []
     while True:
@@ -125,6 +134,8 @@ def in_turn(
                 postponed.append(job)
             elif budget.begin(job):
                 yield job, part
+            else:
+                skipped(job)
         if not postponed:
             return
         # What the last cycle tried comes after what it did not reach. Otherwise the first jobs of an account would use

@@ -92,6 +92,7 @@ class Replacement:
         every: bool = False,
     ) -> None:
         self._every, self._steps = every, steps_of(ssn)
+        self.is_part_placed = False
         self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
         evicted = list(evicted)
         self._chunks: dict[int, Part | None] = {}
@@ -141,6 +142,7 @@ class Replacement:
                 # Without the part, the rest of the simulation would be for nothing.
                 if not self._place(self._part, self._within):
                     return False
+                self.is_part_placed = True
             elif not self._offer(job):
                 if self._every:
                     return False

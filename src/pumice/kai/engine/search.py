@@ -9,8 +9,15 @@ from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.delay import note_evictions, past_delay
-from pumice.kai.engine.budget import budget_for, in_turn
-from pumice.kai.engine.counters import Tally, tally
+from pumice.kai.engine.budget import budget_for, in_turn, steps_of
+from pumice.kai.engine.counters import (
+    ActionBudget,
+    ExhaustedBudgets,
+    SearchedJobs,
+    SearchResult,
+    Tally,
+    tally,
+)
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, active_count
@@ -28,6 +35,8 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
 
     ``steps``: the action's ``maxSearchSteps``.
     """
+    results = _Results(ssn)
+    ssn.trace.counts[ActionBudget(ssn.trace.action)] = max(steps, 0)
     rows = waiting_jobs(ssn)
     # A job that had a place and whose bind was refused has room without victims, and its next attempt comes later.
     eligible = ssn.world.without_refused(past_delay(ssn, rows))
@@ -41,7 +50,7 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
     sorted_jobs = SortedJobs(ssn, preemptible_jobs(ssn))
     order, equal = TreeOrder(ssn, eligible), EqualJobs(ssn, eligible, rules.asks)
     following, budget = Following(ssn, rules, waiting, sorted_jobs), budget_for(ssn, eligible, steps)
-    for job, part in in_turn(order, budget):
+    for job, part in in_turn(order, budget, skipped=results.skipped):
         if part is None or equal.failed(job):
             order.drop(job, equal.leading)
             continue
@@ -53,6 +62,7 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
                 # until some find room.
                 others = (_solve(ssn, rules, following, stmt, each) for each in other_parts(ssn, part))
                 found = next((each for each in others if isinstance(each, Solution)), found)
+            results.count(found)
             if isinstance(found, Solution):
                 stmt.commit()
                 note_evictions(ssn, found.evicted)
@@ -71,10 +81,39 @@ def search(ssn: Session, rules: Rules, steps: int) -> None:
 
 
 class _Failure(NamedTuple):
-    """Why no victims were found. ``of_equal``: equal jobs fail in the same way."""
+    """Why no victims were found. ``of_equal``: equal jobs fail in the same way. ``is_searched``: the job was searched
+    for."""
 
     why: Blocker
     of_equal: bool
+    is_searched: bool = False
+
+
+class _Results:
+    """Count how the searches of the current action end, for KAI's metrics."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._counts, self._action, self._steps = ssn.trace.counts, ssn.trace.action, steps_of(ssn)
+
+    def count(self, found: Solution | _Failure) -> None:
+        """Count a job that was tried. KAI counts it from where its search begins."""
+        # Before the commit, as in KAI: what the cluster refuses was solved all the same.
+        if isinstance(found, Solution):
+            self._add(SearchResult.SOLVED)
+        elif found.is_searched:
+            cut = self._steps.cut
+            self._add(SearchResult.DEADLINE_EXHAUSTED if cut else SearchResult.GENERATORS_EXHAUSTED)
+
+    # KAI counts the first such job alone, since it ends the action there. Here other accounts may have steps left.
+    def skipped(self, _job: int) -> None:
+        """Count a job that had no step left."""
+        self._add(SearchResult.NOT_ATTEMPTED)
+
+    def _add(self, result: SearchResult) -> None:
+        self._counts[SearchedJobs(self._action, result)] += 1
+        if result in (SearchResult.DEADLINE_EXHAUSTED, SearchResult.NOT_ATTEMPTED):
+            # Once in a run of the action: in KAI it ends the action.
+            self._counts[ExhaustedBudgets(self._action)] = 1
 
 
 def _solve(ssn: Session, rules: Rules, following: Following, stmt: Statement, part: Part) -> Solution | _Failure:
@@ -88,7 +127,7 @@ def _solve(ssn: Session, rules: Rules, following: Following, stmt: Statement, pa
     if isinstance(found, Solution):
         return found
     # After simulations the outcome depends on the queue's position in the order; it then says nothing about equal jobs.
-    return _Failure(NoVictims(), of_equal=found is NoSolution.WITHOUT_A_TRY)
+    return _Failure(NoVictims(), of_equal=found is NoSolution.WITHOUT_A_TRY, is_searched=True)
 
 
 def preemptible_jobs(ssn: Session) -> AnyArray:

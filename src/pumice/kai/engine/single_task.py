@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.kai.engine.counters import Tally, tally
+from pumice.kai.engine.budget import steps_of
+from pumice.kai.engine.counters import SearchResult, Tally, TriedSets, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.placement.place_part import placer
@@ -24,6 +25,7 @@ from pumice.kai.engine.points import QueueRequest, solution_start
 from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, solve
 from pumice.kai.engine.tree_order import best_leaf
+from pumice.kai.engine.victims.sets import generators
 from pumice.model.status import TaskStatus
 
 _PROMISED = int(TaskStatus.PIPELINED)
@@ -60,6 +62,9 @@ class Following:
             gone = self._follow(stmt, part)
             if gone >= 0:
                 tally(self._ssn, Tally.SIMULATED)
+                # KAI has no such short cut: its first generator would find the same set.
+                first, taken = generators(self._ssn)[0].name, steps_of(self._ssn).taken
+                self._ssn.trace.counts[TriedSets(self._ssn.trace.action, first, SearchResult.SOLVED, taken)] += 1
                 return Solution((gone,))
             # Not remembered: the search that follows decides what is reported as undone.
             stmt.rollback(mark, remember=False)

@@ -23,7 +23,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin.point import Point, Question
 from pumice.kai.engine.budget import SEARCH_STEPS, steps_of
-from pumice.kai.engine.counters import Tally, tally
+from pumice.kai.engine.counters import SearchResult, Tally, TriedSets, tally
 from pumice.kai.engine.job_order import SortedJobs
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
 from pumice.kai.engine.placement.place_part import placer
@@ -141,6 +141,7 @@ class _Search:
         self._sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
         # What failed once for a number of tasks fails again, whichever generator it comes from.
         self._failed: set[tuple[int, frozenset[int]]] = set()
+        self._counted = self._allowed.taken
 
     @property
     def is_cut(self) -> bool:
@@ -150,7 +151,7 @@ class _Search:
     def without_victims(self) -> bool:
         """Return True if the part fits without victims. KAI does not check this here, as its allocate action has done
         so."""
-        return self._try(self.part, (), with_devices(self.ssn, self.part)) is not None
+        return not isinstance(self._try(self.part, (), with_devices(self.ssn, self.part)), SearchResult)
 
     def run(self, generator: Generator) -> tuple[int, ...] | None:
         """Return the victims that make room for the part, which is then placed, or None with nothing changed.
@@ -194,27 +195,33 @@ class _Search:
         request = Request(ssn, part, self.candidates, recorded.rows, possible)
         found = None
         if recorded.groups and request.domains.allows(recorded.rows):
-            found = self._attempt(part, recorded.groups, possible)
+            found = self._attempt(part, recorded.groups, possible, generator.name)
             if found is not None:
                 return found
-        for groups in generator(request):
-            found = self._attempt(part, (*recorded.groups, *groups), possible)
+        for groups in generator.sets(request):
+            found = self._attempt(part, (*recorded.groups, *groups), possible, generator.name)
             if found is not None or self.is_cut:
                 break
+        else:
+            self._count(generator.name, SearchResult.GENERATORS_EXHAUSTED)
         tally(ssn, Tally.RULED_OUT, request.ruled_out)
         return found
 
-    def _attempt(self, part: Part, groups: Sequence[Sequence[int]], possible: Bool) -> RecordedVictims | None:
+    def _attempt(
+        self, part: Part, groups: Sequence[Sequence[int]], possible: Bool, generator: str
+    ) -> RecordedVictims | None:
         """Evict groups of victims, unless that has failed before. Return them, or None."""
         rows = [row for group in groups for row in group]
         # The number of tasks is enough, because the first tasks of the part are always taken in the same order.
         question = len(part.rows), frozenset(rows)
         if question in self._failed:
+            self._count(generator, SearchResult.DUPLICATE)
             return None
         within = possible.copy()
         within[self.ssn.tables.tasks.node[rows]] = True
         gone = self._try(part, rows, within)
-        if gone is None:
+        self._count(generator, gone if isinstance(gone, SearchResult) else SearchResult.SOLVED)
+        if isinstance(gone, SearchResult):
             self._failed.add(question)
             return None
         there = set(gone)
@@ -222,12 +229,21 @@ class _Search:
         # also its tasks that have just found their places again.
         return RecordedVictims(tuple(tuple(group) for group in groups if not there.isdisjoint(group)), gone, len(rows))
 
-    def _try(self, part: Part, rows: Sequence[int], within: Bool) -> tuple[int, ...] | None:
-        """Evict, place and validate. Return the victims, or None with nothing changed."""
+    def _count(self, generator: str, result: SearchResult) -> None:
+        """Count a set of victims or the end of a generator, with the steps since the one before."""
+        taken = self._allowed.taken
+        # A set that was cut before its simulation is left out, as in KAI, which looks at the time before each set.
+        if result is not SearchResult.DEADLINE_EXHAUSTED:
+            key = TriedSets(self.ssn.trace.action, generator, result, taken - self._counted)
+            self.ssn.trace.counts[key] += 1
+        self._counted = taken
+
+    def _try(self, part: Part, rows: Sequence[int], within: Bool) -> tuple[int, ...] | SearchResult:
+        """Evict, place and validate. Return the victims, or why there are none, with nothing changed."""
         ssn, tables = self.ssn, self.ssn.tables
         operations = len(set(tables.tasks.sub[list(rows)].tolist())) if rows else 1
         if not self._allowed.evict(len(rows), operations, shared=ssn.ledger.devices is not None):
-            return None
+            return SearchResult.DEADLINE_EXHAUSTED
         self.tries += 1
         tally(ssn, Tally.SIMULATED)
         with self.stmt.trial() as trial:
@@ -235,10 +251,14 @@ class _Search:
             # In queue order with the victims, and not the part alone: otherwise a job could take nodes that its victims
             # deserve more, and the next cycle would give them back.
             every = self.rules.every_victim_placed
-            placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within, every=every).run()
+            replacement = Replacement(ssn, self.stmt, part, rows, self.waiting, within, every=every)
+            placed = replacement.run()
             # After a cut, victims may be without a place only because the tries ran out.
-            if not placed or self.is_cut or not self._is_valid(Scenario(part, list(rows))):
-                return None
+            if self.is_cut or not replacement.is_part_placed:
+                return SearchResult.UNSOLVED
+            # A victim without a place ends the simulation here, and is what KAI's validator finds in the end.
+            if not placed or not self._is_valid(Scenario(part, list(rows))):
+                return SearchResult.VALIDATOR_REJECTED
             trial.keep()
         status, leaving = tables.tasks.status, tables.tasks.leaving
         return tuple(row for row in rows if status[row] == RELEASING or leaving[row] >= 0)

@@ -10,8 +10,18 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from pumice.columns.dtypes import F64
+from pumice.framework.cycle.budget import STEP_S
 from pumice.framework.cycle.outcome import Outcome
-from pumice.kai.engine.counters import Tally, tallies
+from pumice.kai.engine.counters import (
+    ActionBudget,
+    ExhaustedBudgets,
+    SearchedJobs,
+    SearchResult,
+    Tally,
+    TriedSets,
+    tallies,
+)
+from pumice.kai.engine.points import GENERATORS
 from pumice.kai.usage import past_shares
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.pod import Pod
@@ -21,10 +31,13 @@ from pumice.runtime.telemetry.cycle_metrics import CycleTimer
 from pumice.runtime.telemetry.metrics import Family, Labels, Metrics
 
 PREFIX = "kai_"
-# All three, as in KAI 0.17; queries for the history of queues sum by the first.
+# Queries for the history of queues sum by the first.
 _QUEUE, _LATENCY = ("queue_name", "queue_metadata_name", "queue_display_name"), "latency_milliseconds"
 _EVICTED = ("podgroup", "namespace", "uid", "nodepool", "action")
 _ACTION, _DOUBLING = ("action",), (5.0, 2560.0, 10)
+_SEARCH, _SEARCH_SECONDS = "scenario_search", (0.001, 32.768, 16)
+#: Under which the limit of generators that have none of their own is reported.
+_DEFAULT = "default"
 #: By name: unit, and divisor of milli-cores, bytes and milli-devices.
 _FAIR = {"cpu_cores": 1e3, "memory_gb": 1e9, "gpu": 1e3}
 _HELD = {"cpu_cores": 1e3, "memory_bytes": 1.0, "gpus": 1e3}
@@ -35,6 +48,13 @@ _TALLIES = {
     "podgroups_scheduled_by_action": (Tally.PLACED, "Attempts that placed a job"),
     "scenarios_simulation_by_action": (Tally.SIMULATED, "Sets of victims that were simulated"),
     "scenarios_filtered_by_action": (Tally.RULED_OUT, "Sets of victims ruled out without simulation"),
+}
+#: By how a set of victims ended: what was done with it, in KAI's words. The end of a generator is no set.
+_STATES = {
+    SearchResult.SOLVED: ("emitted", "simulated"),
+    SearchResult.UNSOLVED: ("emitted", "simulated"),
+    SearchResult.VALIDATOR_REJECTED: ("emitted", "simulated", "validator_rejected"),
+    SearchResult.DUPLICATE: ("emitted", "duplicate"),
 }
 _PREEMPTIONS = "total_preemption_attempts"
 
@@ -57,6 +77,7 @@ def _families() -> Iterable[Family]:
     yield Family(f"usage_query_{_LATENCY}", "histogram", about, (), _DOUBLING, prefix=PREFIX)
     for name, (_, about) in _TALLIES.items():
         yield Family(name, "counter", about, _ACTION, prefix=PREFIX)
+    yield from _search_families()
     yield Family(_PREEMPTIONS, "counter", "Jobs for which preempt looked for victims", prefix=PREFIX)
     yield Family("queue_info", "gauge", "1 for each queue", _QUEUE, prefix=PREFIX)
     for what in ("cpu", "memory", "gpu"):
@@ -77,6 +98,22 @@ def _families() -> Iterable[Family]:
     yield Family("pod_group_evicted_pods_total", "counter", "Pods evicted of a PodGroup", _EVICTED, prefix=PREFIX)
 
 
+def _search_families() -> Iterable[Family]:
+    """Yield the families of searches for victims. Seconds are counted steps of ``STEP_S`` each."""
+    of_action = ("action", "generator")
+    for name, kind, about, labels in (
+        ("jobs_total", "counter", "Jobs for which victims were sought", ("action", "result", "reduced_budget")),
+        ("action_budget_configured_seconds", "gauge", "Limit of an action, 0 for none", _ACTION),
+        ("job_budget_configured_seconds", "gauge", "Limit of the search for one job, 0 for none", ()),
+        ("generator_budget_configured_seconds", "gauge", "Limit of a generator, 0 for none", ("generator",)),
+        ("action_budget_exhausted_total", "counter", "Runs of an action that reached its limit", _ACTION),
+        ("scenarios_total", "counter", "Sets of victims, by what was done with them", (*of_action, "state")),
+    ):
+        yield Family(f"{_SEARCH}_{name}", kind, about, labels, prefix=PREFIX)
+    about, labels = "Steps of a set of victims, in seconds", (*of_action, "result")
+    yield Family(f"{_SEARCH}_duration_seconds", "histogram", about, labels, _SEARCH_SECONDS, prefix=PREFIX)
+
+
 #: By key in ``Metrics``, where names of Volcano's have no prefix.
 KAI_FAMILIES: Mapping[str, Family] = {f"{PREFIX}{family.name}": family for family in _families()}
 
@@ -94,6 +131,7 @@ def report_kai_cycle(
     for labels, milliseconds in timer.plugin_spans().items():
         metrics.put(f"{PREFIX}plugin_scheduling_{_LATENCY}", milliseconds, *labels)
     _report_work(metrics, outcome)
+    _report_searches(metrics, outcome)
     _report_binds(metrics, outcome, decisions)
     _report_queues(metrics, outcome)
     _report_evictions(metrics, outcome, decisions, node_pool)
@@ -118,6 +156,28 @@ def _report_work(metrics: Metrics, outcome: Outcome) -> None:
     metrics.add(f"{PREFIX}{_PREEMPTIONS}", float(tallies(counts, Tally.TRIED).get("preempt", 0)))
 
 
+def _report_searches(metrics: Metrics, outcome: Outcome) -> None:
+    """Report the searches for victims: their limits, and how they ended."""
+    name = f"{PREFIX}{_SEARCH}"
+    for key, count in outcome.trace.counts.items():
+        match key:
+            case ActionBudget(action):
+                metrics.put(f"{name}_action_budget_configured_seconds", count * STEP_S, action)
+                # Steps are counted for each action, queue and namespace, and not for a job or a generator.
+                metrics.put(f"{name}_job_budget_configured_seconds", 0.0)
+                for generator in (_DEFAULT, *GENERATORS):
+                    metrics.put(f"{name}_generator_budget_configured_seconds", 0.0, generator)
+            case SearchedJobs(action, result):
+                # KAI says true if the action has less left than its limit for one job, which is 0 here.
+                metrics.add(f"{name}_jobs_total", float(count), action, result, "false")
+            case ExhaustedBudgets(action):
+                metrics.add(f"{name}_action_budget_exhausted_total", float(count), action)
+            case TriedSets(action, generator, result, steps):
+                metrics.observe(f"{name}_duration_seconds", steps * STEP_S, action, generator, result, times=count)
+                for state in _STATES.get(result, ()):
+                    metrics.add(f"{name}_scenarios_total", float(count), action, generator, state)
+
+
 def _report_binds(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
     """Observe how long pods that are bound now have waited since their creation."""
     creation = {pod.uid: pod.creation for pod in _bound_pods(outcome)}
@@ -134,28 +194,30 @@ def _bound_pods(outcome: Outcome) -> Iterable[Pod]:
 
 def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
     queues, figures = outcome.tables.queues, outcome.figures
-    names = [_queue_labels(queue) for queue in queues.objs]
+    # KAI's scheduler names a queue as people do, its queue controller by the object.
+    of_scheduler = [_queue_labels(queue, for_people=True) for queue in queues.objs]
+    names = [_queue_labels(queue, for_people=False) for queue in queues.objs]
     metrics.replace(f"{PREFIX}queue_info", dict.fromkeys(names, 1.0))
     for column, what in enumerate(("cpu", "memory", "gpu")):
         lately = past_shares(outcome.tables)[:, column] if len(outcome.tables.histories.names) else np.zeros(0)
-        metrics.replace(f"{PREFIX}queue_{what}_usage", _by_queue(names if len(lately) else (), lately))
+        metrics.replace(f"{PREFIX}queue_{what}_usage", _by_queue(of_scheduler if len(lately) else (), lately))
     quota = np.where(np.isinf(queues.quota), -np.inf, queues.quota)
-    for key, amounts, units in (
-        ("queue_fair_share_", figures.get("queue.fair_share"), _FAIR),
-        ("queue_allocated_", figures.get("queue.allocated"), _HELD),
-        ("queue_quota_", quota, _HELD),
+    for key, amounts, units, labels in (
+        ("queue_fair_share_", figures.get("queue.fair_share"), _FAIR, of_scheduler),
+        ("queue_allocated_", figures.get("queue.allocated"), _HELD, names),
+        ("queue_quota_", quota, _HELD, names),
     ):
         if amounts is None:
             continue
         for column, (unit, by) in enumerate(units.items()):
             name = "queue_deserved_gpus" if key == "queue_quota_" and unit == "gpus" else f"{key}{unit}"
-            metrics.replace(f"{PREFIX}{name}", _by_queue(names, amounts[:, column] / by))
+            metrics.replace(f"{PREFIX}{name}", _by_queue(labels, amounts[:, column] / by))
 
 
-def _queue_labels(queue: Queue) -> Labels:
-    """Return the names of a queue. One without a name for people has its own there."""
+def _queue_labels(queue: Queue, *, for_people: bool) -> Labels:
+    """Return the names of a queue. ``for_people``: the first is ``spec.displayName``, if there is one."""
     shown = queue.sharing.display_name if queue.sharing is not None else ""
-    return queue.name, queue.name, shown or queue.name
+    return (shown or queue.name) if for_people else queue.name, queue.name, shown
 
 
 def _by_queue(names: Iterable[Labels], amounts: F64) -> dict[Labels, float]:

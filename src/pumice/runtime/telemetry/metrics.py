@@ -134,9 +134,9 @@ class _Histogram:
     counts: list[int] = field(default_factory=list)  # by bucket, not cumulative; the last is +Inf
     sum: float = 0.0
 
-    def observe(self, value: float) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
+    def observe(self, value: float, times: int) -> None:
+        self.counts[bisect_left(self.bounds, value)] += times
+        self.sum += value * times
 
 
 class Metrics(Collector):
@@ -172,10 +172,10 @@ class Metrics(Collector):
             series = self._values[name]
             series[labels] = series.get(labels, 0.0) + amount
 
-    def observe(self, name: str, value: float, *labels: str) -> None:
-        """Add an observation to a histogram."""
+    def observe(self, name: str, value: float, *labels: str, times: int = 1) -> None:
+        """Add an observation to a histogram, or as many equal ones."""
         with self._lock:
-            self._histogram(name, labels).observe(value)
+            self._histogram(name, labels).observe(value, times)
 
     def replace(self, name: str, series: Mapping[Labels, float]) -> None:
         """Set all series of a gauge, and remove others."""
@@ -238,9 +238,14 @@ def _add_histogram(metric: Metric, labels: dict[str, str], histogram: _Histogram
     total = 0
     for bound, count in zip((*histogram.bounds, math.inf), histogram.counts, strict=True):
         total += count
-        metric.add_sample(f"{metric.name}_bucket", {**labels, "le": _go_float(bound)}, total)
+        metric.add_sample(f"{metric.name}_bucket", {**labels, "le": _bound(bound)}, total)
     metric.add_sample(f"{metric.name}_sum", labels, histogram.sum)
     metric.add_sample(f"{metric.name}_count", labels, total)
+
+
+def _bound(bound: float) -> str:
+    """Return a bucket's bound as Go writes it: 5, not 5.0, which would be another label."""
+    return _go_float(bound).removesuffix(".0")
 
 
 def _lines(metric: Metric) -> str:

@@ -8,6 +8,7 @@ multi_node_gang_generator, sub_scenario_emitter).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.session import Session
@@ -42,8 +43,13 @@ class Request:
 
 #: Rows of tasks that are evicted together.
 Group = Sequence[int]
-#: Yields groups of victims beside the recorded ones.
-Generator = Callable[[Request], Iterator[list[Group]]]
+
+
+class Generator(NamedTuple):
+    """A generator of sets. ``sets`` yields groups of victims beside the recorded ones."""
+
+    name: str
+    sets: Callable[[Request], Iterator[list[Group]]]
 
 
 def generators(ssn: Session) -> list[Generator]:
@@ -51,7 +57,7 @@ def generators(ssn: Session) -> list[Generator]:
     # KAI searches for no victims then, so that a policy file from before its generators were plugins loses three
     # actions without a word.
     names = ssn.ask(victim_sets) or [NODE_LOCAL, MULTI_NODE]
-    return [_GENERATORS[name] for name in dict.fromkeys(names)]
+    return [Generator(name, _SETS[name]) for name in dict.fromkeys(names)]
 
 
 def _node_local(request: Request) -> Iterator[list[Group]]:
@@ -159,4 +165,4 @@ def _demand(request: Request) -> tuple[float, float]:
     return sum(each), min(each)
 
 
-_GENERATORS: dict[str, Generator] = {NODE_LOCAL: _node_local, MULTI_NODE: _multi_node}
+_SETS: dict[str, Callable[[Request], Iterator[list[Group]]]] = {NODE_LOCAL: _node_local, MULTI_NODE: _multi_node}
