@@ -25,7 +25,7 @@ from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.bind_request import FRACTION, MIG_INSTANCE, REGULAR, BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind, device_grant
-from pumice.model.devices.gpu import GPU_RESOURCE, MIG_PREFIX, node_gpu_memory
+from pumice.model.devices.gpu import GPU_RESOURCE, MIG_PREFIX, gpu_portion, node_gpu_memory
 from pumice.model.devices.numa import PREDICTED_ANNOTATION
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
@@ -43,12 +43,11 @@ def request_of(bind: Bind, pod: Pod, gpu_memory_mib: int = 0, backoff_limit: int
         *(namespace, name, name, bind.node), backoff_limit=backoff_limit, pod_uid=bind.uid, numa_zones=_zones_of(bind)
     )
     if share is not None and (share.fraction or share.memory_mib):
-        portion = share.fraction or (share.memory_mib / gpu_memory_mib if gpu_memory_mib else 0.0)
         return replace(
             request,
             received_type=FRACTION,
             gpu_count=share.devices,
-            gpu_portion=f"{portion:.2f}",
+            gpu_portion=gpu_portion(share, gpu_memory_mib),
             gpu_groups=tuple(map(str, groups if isinstance(groups, list | tuple) else ())),
         )
     if any(each.startswith(MIG_PREFIX) for each in pod.spec.request.scalars or ()):

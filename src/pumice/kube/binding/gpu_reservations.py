@@ -12,7 +12,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any
 
 from msgspec import Struct
 
@@ -20,7 +19,7 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.encode_objects import tolerations_object
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
-from pumice.kube.controllers.kinds import CONFIG_MAPS
+from pumice.kube.binding.share_config_maps import NoContainer, write_config_maps
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
 from pumice.model.bind_request import FRACTION
@@ -37,7 +36,6 @@ from pumice.model.devices.gpu import (
 from pumice.model.pod import ENDED, Pod
 from pumice.runtime.in_flight import InFlightDecisions
 
-_CONFIG_MAP_ANNOTATION = "runai/shared-gpu-configmap"
 _NAME_DIGITS = 16
 
 _log = logging.getLogger("pumice.kube")
@@ -100,7 +98,11 @@ class GpuReservations:
             # Labels of an earlier attempt may still be there, if their removal failed.
             earlier = dict.fromkeys(labels_of_groups(gpu_groups(pod.labels), pod.spec.gpu_share))
             await self._label(bind, {**earlier, **labels_of_groups(groups, pod.spec.gpu_share)})
-            await self._tell_devices(pod, indices)
+            node = self._cache.nodes.get(bind.node)
+            await write_config_maps(self._client, pod, indices, node.labels if node is not None else {})
+        except NoContainer as error:
+            await self.undo(bind)
+            raise NotReserved(str(error)) from None
         except BaseException:
             await self.undo(bind)
             raise
@@ -179,25 +181,6 @@ class GpuReservations:
         except ApiError as error:
             if error.status != 404:
                 raise
-
-    async def _tell_devices(self, pod: Pod, indices: list[str]) -> None:
-        """Fill the config maps from which the pod's container reads its devices, if its admission named some."""
-        prefix = pod.annotations.get(_CONFIG_MAP_ANNOTATION)
-        share = pod.spec.gpu_share
-        if not prefix or share is None:
-            return
-        devices = ",".join(indices)
-        amounts = {"RUNAI-VISIBLE-DEVICES": devices, "RUNAI_NUM_OF_GPUS": f"{share.fraction:.2f}"}
-        for name, data in ((f"{prefix}-0", amounts), (f"{prefix}-0-evar", {"NVIDIA_VISIBLE_DEVICES": devices})):
-            owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}
-            metadata: dict[str, Any] = {"namespace": pod.namespace, "name": name, "ownerReferences": [owner]}
-            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-            try:
-                await self._client.post(CONFIG_MAPS.namespace_path(pod.namespace), body)
-            except ApiError as error:
-                if error.reason != "AlreadyExists":
-                    raise
-                await self._client.patch(CONFIG_MAPS.path(f"{pod.namespace}/{name}"), {"data": data})
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 

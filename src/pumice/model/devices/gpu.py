@@ -170,12 +170,23 @@ def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 def node_gpu_memory(labels: Mapping[str, str]) -> int:
     """Return MiB of each device of a node, a multiple of 100, or 0 if unknown. Source: KAI node_info."""
+    mib = device_memory(labels)
+    # Rounded down as in KAI, so that fractions of equal cards amount to equal memory.
+    return mib - mib % 100
+
+
+def device_memory(labels: Mapping[str, str]) -> int:
+    """Return MiB of each device of a node, to the unit, or 0 if unknown."""
     text = labels.get(GPU_MEMORY_LABEL, "")
     value = int(text) if _WHOLE.fullmatch(text) else 0
     # Some versions of the device plugin write bytes instead of MiB.
-    mib = value >> 20 if value >= _BYTES_FROM else value
-    # Rounded down as in KAI, so that fractions of equal cards amount to equal memory.
-    return mib - mib % 100
+    return value >> 20 if value >= _BYTES_FROM else value
+
+
+def gpu_portion(share: GpuShare, gpu_memory_mib: int) -> str:
+    """Return the part of each device that a share has, in KAI's form. ``gpu_memory_mib``: of a device of its node."""
+    portion = share.fraction or (share.memory_mib / gpu_memory_mib if gpu_memory_mib else 0.0)
+    return f"{portion:.2f}"
 
 
 @lru_cache(maxsize=256)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Seen
 from pumice.model.pod import Pod, Toleration
 from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
-from pumice.testing.build import pod
+from pumice.testing.build import node, pod
 from tests.unit.kube.silence import SILENT
 
 HALF = GpuShare(fraction=0.5)
@@ -39,6 +40,10 @@ class Server:
     async def patch(self, path: str, body: Any) -> bytes:
         self.patches.append((path, body))
         return b""
+
+    async def request(self, method: str, path: str) -> bytes:
+        containers = [{"name": name} for name in ("main", "side")]
+        return json.dumps({"spec": {"initContainers": [{"name": "first"}], "containers": containers}}).encode()
 
     async def delete(self, path: str, *, uid: str = "") -> bytes:
         self.deletes.append(path)
@@ -109,12 +114,50 @@ async def test_a_reservation_tolerates_what_the_pod_tolerates_that_needs_it() ->
 async def test_the_devices_go_where_admission_said() -> None:
     world, a = World(), sharer("a", annotations={"runai/shared-gpu-configmap": "m"})
     world.sees(a, reservation())
+    world.cache.hear([Seen(node("n1", labels={"nvidia.com/gpu.memory": "16381"}))])
     await world.prepared(bind_of(a))
     data = {body["metadata"]["name"]: body["data"] for path, body in world.server.posts if "configmaps" in path}
     assert data == {
-        "m-0": {"RUNAI-VISIBLE-DEVICES": "3", "RUNAI_NUM_OF_GPUS": "0.50"},
+        "m-0": {
+            "NVIDIA_VISIBLE_DEVICES": "3",
+            "GPU_PORTION": "0.50",
+            "RUNAI_NUM_OF_GPUS": "0.50",
+            "RUNAI-VISIBLE-DEVICES": "3",
+            "CUDA_DEVICE_MEMORY_LIMIT": "8190m",
+        },
         "m-0-evar": {"NVIDIA_VISIBLE_DEVICES": "3"},
     }
+
+
+async def test_a_share_by_memory_is_a_portion_of_the_nodes_devices() -> None:
+    world, a = World(), sharer("a", annotations={"runai/shared-gpu-configmap": "m"})
+    a = replace(a, spec=replace(a.spec, gpu_share=GpuShare(memory_mib=1000)))
+    world.sees(a, reservation())
+    world.cache.hear([Seen(node("n1", labels={"nvidia.com/gpu.memory": "16384"}))])
+    await world.prepared(bind_of(a))
+    (data,) = (body["data"] for _, body in world.server.posts if body["metadata"]["name"] == "m-0")
+    # 1,000 of 16,300 MiB in hundredths, and that part of 16,384 MiB.
+    assert (data["GPU_PORTION"], data["CUDA_DEVICE_MEMORY_LIMIT"]) == ("0.06", "983m"), (
+        "of 16,300 MiB, and of the device"
+    )
+
+
+@pytest.mark.parametrize(("named", "place"), [("first", "i0"), ("main", "0"), ("side", "1")])
+async def test_the_container_that_a_pod_names_has_the_share(named: str, place: str) -> None:
+    world = World()
+    a = sharer("a", annotations={"runai/shared-gpu-configmap": "m", "gpu-fraction-container-name": named})
+    world.sees(a, reservation())
+    await world.prepared(bind_of(a))
+    assert {body["metadata"]["name"] for _, body in world.server.posts} == {f"m-{place}", f"m-{place}-evar"}
+
+
+async def test_a_pod_that_names_a_container_which_it_does_not_have_is_not_bound() -> None:
+    world = World()
+    a = sharer("a", annotations={"runai/shared-gpu-configmap": "m", "gpu-fraction-container-name": "no"})
+    world.sees(a, reservation())
+    with pytest.raises(NotReserved, match="gpu-fraction-container-name: the pod has no container 'no'"):
+        await world.held.prepare(bind_of(a))
+    assert world.server.patches[-1][1]["metadata"]["labels"] == {"runai-gpu-group": None}
 
 
 async def test_who_never_says_which_device_is_taken_away_and_the_pod_is_not_bound() -> None:
