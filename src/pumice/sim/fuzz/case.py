@@ -19,6 +19,7 @@ from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.kai_clusters import draw_kai_conf, draw_kai_objects
 from pumice.sim.fuzz.play_result import PlayResult
 from pumice.sim.fuzz.reserved import draw_reserved_objects, draw_reserving_conf
+from pumice.sim.fuzz.sizes import draw_size
 from pumice.sim.fuzz.storms import draw_storm, play_storm
 from pumice.sim.laws.safety import LawBroken
 from pumice.sim.run import simulate
@@ -95,15 +96,16 @@ def draw(
     if kind is Kind.STORM:
         policy, made = draw_storm(dice, dialect)
         return FuzzCase(seed, policy, tuple(made), {}, kind)
+    size = draw_size(dice)
     if kind is Kind.RESERVED:
-        return FuzzCase(seed, draw_reserving_conf(dice), tuple(draw_reserved_objects(dice)), {}, kind)
+        return FuzzCase(seed, draw_reserving_conf(dice), tuple(draw_reserved_objects(dice, size)), {}, kind)
     conf = dice.one(confs) if confs else None
     if (dialect if conf is None else conf.get("dialect")) == "kai":
-        kai_objects, drawn = draw_kai_objects(dice), draw_kai_conf(dice, registry)
+        kai_objects, drawn = draw_kai_objects(dice, size), draw_kai_conf(dice, registry)
         return FuzzCase(seed, conf or drawn, tuple(kai_objects), _faults(dice) if faults is None else faults)
     tree = dice.chance(0.25) if conf is None else _has_tree(conf)
     groups = dice.chance(0.3)
-    objects = draw_objects(dice, tree=tree, groups=groups)
+    objects = draw_objects(dice, size, tree=tree, groups=groups)
     drawn = draw_conf(dice, registry, tree=tree, groups=groups)
     wrong = _faults(dice)
     return FuzzCase(seed, drawn if conf is None else conf, tuple(objects), wrong if faults is None else faults)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pumice.sim.fuzz.dice import Dice
+from pumice.sim.fuzz.sizes import Size
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 Raw = dict[str, Any]
@@ -30,13 +31,13 @@ class _Mix(NamedTuple):
     fills: str
 
 
-def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
+def draw_objects(dice: Dice, size: Size, *, tree: bool, groups: bool) -> list[Raw]:
     """Return nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents. ``groups``: nodes have
     groups, and queues say which they use."""
     queues = list(_tree(dice) if tree else _queues(dice))
     parents = {queue["spec"].get("parent") for queue in queues}
     leaves = [queue["metadata"]["name"] for queue in queues if queue["metadata"]["name"] not in parents]
-    nodes = list(_nodes(dice))
+    nodes = list(_nodes(dice, size))
     for each in nodes if groups else ():
         each["metadata"]["labels"]["volcano.sh/nodegroup-name"] = dice.one(_GROUPS)
     for each in queues if groups else ():
@@ -52,7 +53,7 @@ def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in (("low", 1), ("high", 9))),
         *queues,
         *_budgets(dice),
-        *(_job(dice, j, mix) for j in range(dice.number(8, 12))),
+        *(_job(dice, j, mix) for j in range(dice.number(*size.jobs))),
     ]
 
 
@@ -62,8 +63,8 @@ def raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
 
 
-def _nodes(dice: Dice) -> Iterator[Raw]:
-    for i in range(dice.one((1, 2, 3, 3, 4, 4))):
+def _nodes(dice: Dice, size: Size) -> Iterator[Raw]:
+    for i in range(dice.number(*size.nodes)):
         labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}"}
         if i and dice.chance(0.2):
             labels[_ZONE] = "rz1"

@@ -12,6 +12,7 @@ from pumice.model.workloads.gang import SUB_GROUP_LABEL
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
+from pumice.sim.fuzz.sizes import Size
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 _GPU = "nvidia.com/gpu"
@@ -51,7 +52,7 @@ def draw_kai_conf(dice: Dice, registry: Registry) -> Conf:
     return {"dialect": "kai", "actions": ", ".join(actions), "tiers": tiers, "configurations": settings, **depth}
 
 
-def draw_kai_objects(dice: Dice) -> list[Raw]:
+def draw_kai_objects(dice: Dice, size: Size) -> list[Raw]:
     """Return nodes, a Topology, priority classes, queues, and PodGroups with their pods."""
     queues, leaves = [], []
     for p in range(dice.number(1, 2)):
@@ -63,16 +64,16 @@ def draw_kai_objects(dice: Dice) -> list[Raw]:
     filled = dice.one(leaves)
     levels = {"levels": [{"nodeLabel": label} for label in _LEVELS]}
     return [
-        *_nodes(dice),
+        *_nodes(dice, size),
         raw("kai.scheduler/v1alpha1", "Topology", "racks", spec=levels),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()),
         *queues,
-        *(each for j in range(dice.number(6, 11)) for each in _job(dice, f"job{j}", leaves, filled)),
+        *(each for j in range(dice.number(*size.jobs)) for each in _job(dice, f"job{j}", leaves, filled)),
     ]
 
 
-def _nodes(dice: Dice) -> Iterator[Raw]:
-    for i in range(dice.number(1, 4)):
+def _nodes(dice: Dice, size: Size) -> Iterator[Raw]:
+    for i in range(dice.number(*size.nodes)):
         labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}", "nvidia.com/gpu.memory": "40000"}
         if dice.chance(0.9):
             labels["rack"] = f"r{i % 3}"

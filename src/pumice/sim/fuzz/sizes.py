@@ -1,0 +1,26 @@
+"""How large a world is. Most worlds are small: what a few jobs on one or two nodes can show is found at a fraction of
+the cost. Some faults need more jobs and nodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pumice.sim.fuzz.dice import Dice
+
+
+class Size(NamedTuple):
+    """Lowest and highest numbers of nodes and of jobs."""
+
+    nodes: tuple[int, int]
+    jobs: tuple[int, int]
+
+
+SMALL = Size((1, 2), (2, 5))
+MIDDLE = Size((2, 4), (8, 12))
+LARGE = Size((5, 8), (14, 20))
+#: Sizes of 50 worlds.
+_OF_FIFTY = (SMALL,) * 43 + (MIDDLE,) * 6 + (LARGE,)
+
+
+def draw_size(dice: Dice) -> Size:
+    return dice.one(_OF_FIFTY)
