@@ -152,10 +152,10 @@ class Words:
         return found._replace(**{last: getattr(found, last) + more})
 
     def _first_waiting(self, job: int) -> str:
-        """Return the name of the first pod of a job that waits."""
+        """Return the key of the first pod of a job that waits."""
         tasks = self._tables.tasks
         rows = self._tables.jobs.tasks[job]
-        return tasks.pods[int(rows[np.argmax(tasks.status[rows] == 0)])].name
+        return tasks.pods[int(rows[np.argmax(tasks.status[rows] == 0)])].key
 
     def _render(self, job: int, why: Blocker) -> _Finding:
         """Return the reason and the message for a blocker, without searches that were cut."""
@@ -203,20 +203,25 @@ class Words:
 
     def _of_nodes(self, job: int, why: Blocker) -> tuple[str, str]:
         """Return a message with the number of nodes per resource that is short for the job's first task, and why the
-        other nodes were not chosen: what comes before the name of the task's pod, and what comes after it."""
+        other nodes were not chosen: what comes before the key of the task's pod, and what comes after it."""
         tables, rows = self._tables, self._missing(job)
         request, free = tables.classes.req[tables.tasks.cls[rows[0]]], tables.nodes.books[:, FUTURE]
         short = (request > 0) & (free < request - EPS)
         counts = zip(tables.axis.names, short.sum(axis=0).tolist(), strict=False)
         parts = [f"{count} node(s) didn't have enough {name}" for name, count in sorted(counts) if count]
         others = len(free) - int(np.count_nonzero(short.any(axis=1)))
-        if others and len(rows) > 1 and isinstance(why, NoRoom):
+        is_placeable = bool(others) and len(rows) > 1 and isinstance(why, NoRoom)
+        if is_placeable:
             parts.append(
                 f"{others} node(s) have room for it, but not for all {len(rows)} pods that must start together"
             )
         elif others or not parts:
             parts.append(f"{others} node(s) are out: {text_of(why)}")
-        return f"0/{len(free)} nodes are available for pod ", f": {'; '.join(parts)}."
+        nodes, reasons = f"0/{len(free)} nodes are available", f": {'; '.join(parts)}."
+        if is_placeable:
+            return f"{nodes} for pod ", reasons
+        # KAI's words for a pod that fits nowhere by itself.
+        return "Resources were not found for pod ", f" due to: {nodes}{reasons}"
 
 
 def _quota_text(queue: str, name: str, most: float, held: float, asked: float, kind: str) -> str:

@@ -54,7 +54,7 @@ def test_a_gang_without_a_place_is_unschedulable_on_its_pool() -> None:
     (condition,) = update.status.scheduling
     assert condition.node_pool == "default" and condition.transition_id == "1"
     assert condition.message == (
-        "0/1 nodes are available for pod j-0:"
+        "0/1 nodes are available for pod ns/j-0:"
         " 1 node(s) have room for it, but not for all 2 pods that must start together."
     )
     assert condition.reasons == (("PodSchedulingErrors", condition.message),)

@@ -99,7 +99,9 @@ def test_a_queue_that_is_not_there_is_named() -> None:
 def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: str) -> None:
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, job("new", "team", [""] * tasks, gpus)))
     found = Words(ssn.tables, QueueTree(ssn.tables)).of(0, Waits(why))
-    assert found == Explanation(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
+    head = "Resources were not found for pod ns/new-0 due to: 0/2 nodes are available: "
+    head = "0/2 nodes are available for pod ns/new-0: " if tasks > 1 else head
+    assert found == Explanation(POD_SCHEDULING_ERRORS, head + message)
 
 
 @pytest.mark.parametrize(
@@ -120,15 +122,15 @@ def test_the_message_of_each_equal_job_names_its_own_pod(why: Waits, more: str) 
     assert signatures[0] == signatures[1] != signatures[2]
     words = Words(ssn.tables, QueueTree(ssn.tables))
     said = [words.of(row, why).message for row in range(3)]
-    short = "1 node(s) didn't have enough nvidia.com/gpu."
-    assert said == [f"0/1 nodes are available for pod {name}-0: {short}{more}" for name in "xyz"]
+    short = "0/1 nodes are available: 1 node(s) didn't have enough nvidia.com/gpu."
+    assert said == [f"Resources were not found for pod ns/{name}-0 due to: {short}{more}" for name in "xyz"]
 
 
 def test_the_first_pod_that_waits_is_named_where_others_run() -> None:
     jobs = [job("x", "team", ["a", "", ""], 1), job("y", "team", ["", "", "a"], 1), job("z", "team", [""] * 3, 9)]
     ssn = opened(store(node("a", 2), QUEUES, *jobs))
     words = Words(ssn.tables, QueueTree(ssn.tables))
-    said = [words.of(row, Waits(NoRoom())).message.partition(":")[0].rpartition(" ")[2] for row in range(3)]
+    said = [words.of(row, Waits(NoRoom())).message.partition(" due to:")[0].rpartition("/")[2] for row in range(3)]
     assert said == ["x-1", "y-0", "z-0"]
 
 
