@@ -36,6 +36,8 @@ UNSCHEDULABLE = "Unschedulable"
 #: The memo's question about gangs whose status needs no write.
 _UP_TO_DATE = "status is up to date"
 _CONDITIONS_MAX = 64
+#: A gang with pods in one of these states waits for a place, or for a bind that may fail.
+_UNSETTLED = [PENDING, TaskStatus.ALLOCATED, PIPELINED, TaskStatus.BINDING]
 #: Seconds for which a condition keeps its numbers although they changed. Another reason is written at once.
 NUMBERS_KEPT_S = 60.0
 
@@ -229,6 +231,7 @@ class _Updates:
         held, requested = amounts_by_job(ssn.tables, amounts)
         fast = held * ~ssn.tables.jobs.preemptible[:, None]
         self._amounts: list[list[float]] = np.hstack([each[rows] for each in (held, fast, requested)]).tolist()
+        self._settled: list[bool] = (counts[:, _UNSETTLED].sum(axis=1) == 0).tolist()
         self._waits: list[bool] = (counts[:, PENDING] > 0).tolist()
 
     def each(self) -> Iterator[PodGroupUpdate | None]:
@@ -246,14 +249,14 @@ class _Updates:
         """Return the status of a gang."""
         why, old = self._why.get(job), group.status
         explanation = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
-        key = explanation, self._holds[i], old.phase, *self._counts[i], *self._amounts[i]
+        key = explanation, old.phase, *self._counts[i], *self._amounts[i]
         # An existing condition differs from gang to gang, by its transition ID and time, so such a status is not
         # shared.
         shareable = not (old.scheduling or old.conditions)
         found = self._statuses.get(key) if shareable else None
         if found is None:
             running, succeeded, failed, pending = self._counts[i]
-            scheduling = _conditions(self._ssn, group, explanation, holds=self._holds[i])
+            scheduling = _conditions(self._ssn, group, explanation, settled=self._settled[i])
             resources = GroupResources(*(_resource(self._amounts[i][at : at + 3]) for at in (0, 3, 6)))
             found = PodGroupStatus(
                 old.phase, old.conditions, running, succeeded, failed, pending, scheduling, resources
@@ -277,15 +280,15 @@ class _Updates:
 
 
 def _conditions(
-    ssn: Session, group: PodGroup, explanation: Explanation | None, *, holds: bool
+    ssn: Session, group: PodGroup, explanation: Explanation | None, *, settled: bool
 ) -> tuple[SchedulingCondition, ...]:
-    """Return scheduling conditions, one per node pool, the newest last. The one of this pool is removed once the gang
-    holds resources. Source: KAI status updater."""
+    """Return scheduling conditions, one per node pool, the newest last. Those of all pools are removed once no pod of
+    the gang waits for a place or a bind. Source: KAI status updater."""
     old, pool = group.status.scheduling, ssn.snapshot.node_pool
+    if explanation is None:
+        return () if settled else old
     ours = next((each for each in old if each.node_pool == pool), None)
     others = tuple(each for each in old if each is not ours)
-    if explanation is None:
-        return others if holds else old
     if ours is not None and (_is_recent(ours, explanation.reason, ssn.now) or _says(ours, explanation)):
         return old
     number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1

@@ -105,15 +105,24 @@ def test_statuses_are_written_once() -> None:
     assert carry_out(found, Memo()) == []
 
 
-def test_conditions_of_other_pools_stay_and_ours_goes_when_the_gang_holds_something() -> None:
+@pytest.mark.parametrize(
+    ("tasks", "gpus", "left"),
+    [
+        pytest.param([""], 1, ["default", "a100"], id="a bind may fail"),
+        pytest.param([""], 9, ["a100", "default"], id="a new reason of this pool"),
+        pytest.param(["n", ""], 8, ["default", "a100"], id="a pod waits beside one that runs"),
+        pytest.param(["n"], 1, [], id="all run"),
+    ],
+)
+def test_conditions_of_all_pools_go_when_no_pod_waits_for_a_place_or_a_bind(
+    tasks: list[str], gpus: int, left: list[str]
+) -> None:
     other, ours = SchedulingCondition("a100", "full", transition_id="7"), SchedulingCondition("default", "full")
-    objects = job("j", "q", [""], gpus=1)
+    objects = job("j", "q", tasks, gpus=gpus, minimum=1)
     group = objects[1]
     objects[1] = replace(group, status=replace(group.status, scheduling=(ours, other)))  # type: ignore[arg-type, union-attr]
     (update,) = cycle(store(node("n"), queue("q"), objects)).outcome.groups
-    assert update.status.scheduling == (other,)
-    (update,) = cycle(store(node("n", 0), queue("q"), objects)).outcome.groups
-    assert [each.transition_id for each in update.status.scheduling] == ["7", "8"]
+    assert [each.node_pool for each in update.status.scheduling] == left
 
 
 def test_a_gang_that_says_so_has_no_notices() -> None:
