@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pumice.kai.engine.points import GENERATORS
-from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.quantity import duration_or_none
 
 SEARCH_BUDGETS = "scenarioSearchBudgets"
 _ACTIONS = ("consolidation", "reclaim", "preempt")
@@ -29,7 +29,7 @@ def budget_problems(section: Mapping[str, Any]) -> Iterator[str]:
             yield from _problems(key, value)
         else:
             yield f"{key}: unknown key, wanted one of {', '.join((*_BY_NAME, _JOB, _LEAST_JOB))}"
-    most, least = _seconds(section.get(_JOB, "4m")), _seconds(section.get(_LEAST_JOB, "0s"))
+    most, least = duration_or_none(section.get(_JOB, "4m")), duration_or_none(section.get(_LEAST_JOB, "0s"))
     # 0 is no limit, of which no minimum is too long.
     if most and least and least >= most > 0:
         yield f"{_LEAST_JOB}: found {section[_LEAST_JOB]!r:.80}, wanted less than {_JOB}"
@@ -46,16 +46,8 @@ def _by_name(key: str, value: object) -> Iterator[str]:
 
 
 def _problems(where: str, value: object) -> Iterator[str]:
-    seconds = _seconds(value)
+    seconds = duration_or_none(value)
     if seconds is None:
         yield f"{where}: found {value!r:.80}, wanted a duration such as 30s"
     elif seconds < 0:
         yield f"{where}: found {value!r:.80}, wanted a duration of 0 (no limit) or more"
-
-
-def _seconds(value: object) -> float | None:
-    """Return seconds, or None for what is no duration."""
-    try:
-        return parse_duration(value) if isinstance(value, str) else None
-    except DurationError:
-        return None

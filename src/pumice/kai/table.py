@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pumice.framework.plugin.registry import Dialect, actions_at, plugins_at
 from pumice.kai.accounting import ACCOUNTING
-from pumice.kai.begin import begin
+from pumice.kai.begin import STUCK, begin, stuck_problems
 from pumice.kai.engine.tree_order import QUEUE_DEPTH, depth_problems
 from pumice.kai.points import POINTS
 from pumice.kai.search_budgets import SEARCH_BUDGETS, budget_problems
@@ -110,6 +110,7 @@ KAI = Dialect(
         # Checked by the shell, which reads files and asks the database: ``pumice.runtime.usage.history_settings``.
         "usageDBConfig": lambda section: iter(()),
         SEARCH_BUDGETS: budget_problems,
+        STUCK: stuck_problems,
     },
     notices=notices,
     nominations=nominations,

@@ -180,6 +180,14 @@ def parse_duration(text: str) -> float:
     return (-total if sign == "-" else total) / 10**9
 
 
+def duration_or_none(value: object) -> float | None:
+    """Return seconds of a Go duration, or None for what is no duration."""
+    try:
+        return parse_duration(value) if isinstance(value, str) else None
+    except DurationError:
+        return None
+
+
 def parse_days(text: str) -> float:
     """Return seconds of a duration that may begin with whole days: ``2d``, ``1d12h``, ``1h30m``.
 

@@ -22,7 +22,7 @@ from pumice.kube.api.kinds import PODS
 from pumice.kube.binding.share_config_maps import NoContainer, write_config_maps
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
-from pumice.model.bind_request import FRACTION
+from pumice.model.bind_request import FRACTION, BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import (
     GPU_GROUP_LABEL,
@@ -74,6 +74,7 @@ class GpuReservations:
         self._sharers: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are there
         self._groups_of: dict[str, tuple[str, ...]] = {}  # by pod
         self._preparing: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are about to be bound
+        self._requested: defaultdict[str, set[str]] = defaultdict(set)  # by group: live BindRequests that name it
         self._waiting: dict[str, asyncio.Future[str]] = {}  # by group
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._unused: set[str] = set()  # groups, when they were last looked at
@@ -211,6 +212,21 @@ class GpuReservations:
                 if not self._sharers[group]:
                     del self._sharers[group]
 
+    def heard_request(self, request: BindRequest) -> None:
+        """Note a new or changed BindRequest: its pod is about to share devices, by another binder."""
+        self.request_gone(request.key)
+        # Of one that has succeeded the pod bears the groups; one that has failed makes its reservation anew.
+        for group in request.gpu_groups if request.phase not in ("Succeeded", "Failed") else ():
+            self._requested[group].add(request.key)
+
+    def request_gone(self, key: str) -> None:
+        """Note that a BindRequest no longer exists."""
+        # Few exist at a time, and none is known by its groups.
+        for group in [group for group, keys in self._requested.items() if key in keys]:
+            self._requested[group].discard(key)
+            if not self._requested[group]:
+                del self._requested[group]
+
     async def run(self, release_s: float, is_synced: Callable[[], bool]) -> None:
         """Delete unused reservations until cancelled. Before everything was listed, users may be unknown."""
         while True:
@@ -242,7 +258,7 @@ class GpuReservations:
         return {group for bind in self._in_flight.binds() for group in _groups_in(bind)}
 
     def _is_busy(self, group: str) -> bool:
-        return bool(self._preparing.get(group))
+        return group in self._preparing or group in self._requested
 
     async def _end(self, group: str) -> None:
         for key in sorted(self._sharers[group]):

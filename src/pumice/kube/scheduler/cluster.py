@@ -169,6 +169,7 @@ class KubeCluster:
     def _is_echo(self, obj: Object) -> bool:
         match obj:
             case BindRequest():
+                self._devices.heard_request(obj)
                 return self._asking is not None and self._asking.heard(obj)
             case Pod():
                 self._devices.heard(obj)
@@ -204,8 +205,10 @@ class KubeCluster:
             self._statuses.group_gone(tree_key(event.key))
         elif event.kind is Queue:
             self._statuses.queue_gone(event.key)
-        elif event.kind is BindRequest and self._asking is not None:
-            self._asking.gone(event.key)
+        elif event.kind is BindRequest:
+            self._devices.request_gone(event.key)
+            if self._asking is not None:
+                self._asking.gone(event.key)
 
     def drain(self) -> list[Event]:
         """Return the events since the last call, oldest first."""

@@ -13,6 +13,7 @@ from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, R
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder
 from pumice.kube.writers.writing import Limits
+from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Seen
@@ -223,6 +224,21 @@ async def test_a_reservation_stays_while_a_bind_to_its_group_waits_to_be_sent() 
     for _ in range(2):
         await world.held.release_unused()
     assert len(world.server.deletes) == 1
+
+
+@pytest.mark.parametrize(("phase", "stays"), [("", True), ("Pending", True), ("Succeeded", False), ("Failed", False)])
+async def test_a_reservation_stays_while_a_live_bind_request_names_its_group(phase: str, stays: bool) -> None:
+    world = World()
+    world.sees(reservation())
+    request = BindRequest("ns", "a", "a", "n1", gpu_groups=("g",), phase=phase)
+    world.held.heard_request(request)
+    await world.held.release_unused()
+    await world.held.release_unused()
+    assert bool(world.server.deletes) is not stays
+    world.held.request_gone(request.key)
+    await world.held.release_unused()
+    await world.held.release_unused()
+    assert world.server.deletes and not world.held._requested
 
 
 def test_a_reservation_is_free_within_five_seconds() -> None:
