@@ -26,12 +26,13 @@ Conditions = tuple[PodGroupCondition, ...]
 
 class GroupNews(Struct, frozen=True):
     """What a cycle found about one group. ``waits``: why it waits, "" if the cycle says nothing of it. ``error``,
-    ``eviction``: as in ``PodGroupUpdate``."""
+    ``eviction``: as in ``PodGroupUpdate``. ``placed``: number of its pods that are on nodes and stay, by the cache."""
 
     has_minimum: bool
     waits: str = ""
     error: str = ""
     eviction: str = ""
+    placed: int = 0
 
 
 def group_conditions(group: PodGroup, news: GroupNews, now: float) -> Conditions:
@@ -46,9 +47,11 @@ def composite_conditions(group: CompositePodGroup, news: GroupNews, now: float) 
     return _after(group.conditions, COMPOSITE_INITIALLY_SCHEDULED, group.generation, news, now)
 
 
-def news_of(update: PodGroupUpdate) -> GroupNews:
-    """Return what an update in the words of a policy's language says about the group as a whole."""
-    return GroupNews(_has_minimum(update.status), unschedulable_message(update.status), update.error, update.eviction)
+def news_of(update: PodGroupUpdate, placed: int) -> GroupNews:
+    """Return what an update in the words of a policy's language says about the group as a whole. ``placed``: as in
+    ``GroupNews``."""
+    status = update.status
+    return GroupNews(_has_minimum(status), unschedulable_message(status), update.error, update.eviction, placed)
 
 
 def news_in_tree(
@@ -88,7 +91,12 @@ def _wanted(conditions: Conditions, type_: str, news: GroupNews) -> Iterable[Pod
     if news.eviction:
         message = f"all its pods are evicted, because of {news.eviction}"
         yield PodGroupCondition(DISRUPTION_TARGET, "True", PREEMPTION, message)
-    elif news.has_minimum and any((c.type, c.status) == (DISRUPTION_TARGET, "True") for c in conditions):
+    elif (
+        news.has_minimum
+        # A cycle that began before the evicted pods were gone counts them for the minimum.
+        and news.placed
+        and any((c.type, c.status) == (DISRUPTION_TARGET, "True") for c in conditions)
+    ):
         # It runs again.
         yield PodGroupCondition(DISRUPTION_TARGET, "False", SCHEDULED)
 

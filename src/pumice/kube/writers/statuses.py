@@ -48,11 +48,11 @@ def group_words(status: PodGroupStatus) -> PodGroupStatus:
     return replace(status, conditions=tuple(conditions), scheduling=tuple(scheduling))
 
 
-def group_difference(group: PodGroup, update: PodGroupUpdate, now: float = 0.0) -> dict[str, Any]:
+def group_difference(group: PodGroup, update: PodGroupUpdate, now: float = 0.0, placed: int = 0) -> dict[str, Any]:
     """Return what to merge into the PodGroup's status, empty if nothing differs. ``now``: seconds since the epoch, for
-    conditions that have to say since when they hold."""
+    conditions that have to say since when they hold. ``placed``: number of its pods that are on nodes and stay."""
     if group.native is not None:
-        conditions = group_conditions(group, news_of(update), now)
+        conditions = group_conditions(group, news_of(update, placed), now)
         return native_group_status(conditions) if conditions != group.status.conditions else {}
     wanted = update.status
     if group_words(group.status) == group_words(wanted):
@@ -118,7 +118,7 @@ class Statuses:
         group = self._cache.groups.get(update.job)
         if group is None or self._refused_groups.holds_back(update.job):
             return False
-        wanted = bool(group_difference(group, update, self._now()) or times_difference(group, update.times))
+        wanted = bool(self._group_difference(group, update) or times_difference(group, update.times))
         wanted = wanted or any(self._changes_in_tree(group, update))
         return wanted and self.groups.begin(update.job, _said(update))
 
@@ -150,6 +150,9 @@ class Statuses:
         if (event := group_event(update.status)) is not None:
             self._recorder.record(about_group(group), *event)
 
+    def _group_difference(self, group: PodGroup, update: PodGroupUpdate) -> dict[str, Any]:
+        return group_difference(group, update, self._now(), len(self._cache.placed_of(update.job)))
+
     async def _write_group(self, group: PodGroup, update: PodGroupUpdate) -> str:
         """Write differences. Return the version of the last write, "" if nothing was written."""
         kind, version = kind_of_group(group), ""
@@ -157,7 +160,7 @@ class Statuses:
         if annotations := times_difference(group, update.times):
             body = {"metadata": {"uid": group.uid, "annotations": annotations}}
             version = await self._patch(kind.path(key), body, update.job, self._refused_groups)
-        if change := group_difference(group, update, self._now()):
+        if change := self._group_difference(group, update):
             version = await self._merge(kind, key, group.uid, change, self._refused_groups)
         for member_kind, member, change in self._changes_in_tree(group, update):
             written = await self._merge(member_kind, member.key, member.uid, change, self._refused_groups)
@@ -176,8 +179,8 @@ class Statuses:
             for key in self._cache.placed_of(update.job)
             if (pod := self._cache.pods.get(key)) is not None
         )
-        now = self._now()
-        for member, news in news_in_tree(self._cache.members_of(update.job), placed, news_of(update)):
+        members, now = self._cache.members_of(update.job), self._now()
+        for member, news in news_in_tree(members, placed, news_of(update, sum(placed.values()))):
             if isinstance(member, PodGroup):
                 kind, before = kind_of_group(member), member.status.conditions
                 after = group_conditions(member, news, now)
