@@ -38,6 +38,7 @@ def case_of(row: Raw) -> Raw:
         "nodes": nodes,
         "queues": queues,
         "jobs": jobs,
+        **({"dra": _devices(row["devices"])} if "devices" in row else {}),
         "expected": {"tasks": tasks},
     }
 
@@ -50,6 +51,19 @@ def _node(node: int | Raw) -> Raw:
         listed = [{"id": f"zone-{i}", "allocatable": zone, "available": zone} for i, zone in enumerate(zones)]
         found["numa"] = {"policy": policy, "scope": "pod", "zones": listed}
     return found
+
+
+def _devices(words: Raw) -> Raw:
+    """Return devices to be claimed. ``of_nodes``: how many each has, ``claims``: a class and how many, by name."""
+    slices = [
+        {"name": f"slice-{on}", "class": "gpu.nvidia.com", "node": on, "devices": n}
+        for on, n in words["of_nodes"].items()
+    ]
+    claims = [
+        {"namespace": "default", "name": name, "class": of, "count": count, "labels": {"kai.scheduler/queue": "q"}}
+        for name, (of, count) in words["claims"].items()
+    ]
+    return {"device_classes": ["gpu.nvidia.com"], "slices": slices, "claims": claims}
 
 
 def _job(name: str, job: Raw, age: int) -> Raw:

@@ -19,7 +19,8 @@ from pumice.runtime.serving.viewers import Guard, guard_of, this_machine
 from pumice.runtime.telemetry.metrics import CONTENT_TYPE
 
 _AT_WORK_MAX = 64  # concurrent requests per address
-_HEALTH = ("/healthz", "/readyz")
+#: ``/livez`` is the name of KAI and of newer components of Kubernetes.
+_HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Pages:
@@ -32,7 +33,8 @@ class Pages:
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=1 << 10)
-        pages = (("/metrics", self.metrics), ("/healthz", self.health), ("/readyz", self.ready), ("/conf", self.conf))
+        health = zip(_HEALTH, (self.health, self.health, self.ready), strict=True)
+        pages = (("/metrics", self.metrics), *health, ("/conf", self.conf))
         app.add_routes([web.get(path, page) for path, page in (*pages, *self._of_plugins.pages.items())])
         if self._answers is not None:
             app.add_routes([web.get(path, page) for path, page in self._answers.pages_for(self._guard).items()])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from pumice.kube.api.errors import ApiError
 from pumice.kube.binding.gpu_reservations import GpuReservations, NotReserved, ReservationSettings
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder
@@ -33,9 +34,12 @@ class Server:
         self.posts: list[tuple[str, Any]] = []
         self.patches: list[tuple[str, Any]] = []
         self.deletes: list[str] = []
+        self.there = False
 
     async def post(self, path: str, body: Any) -> bytes:
         self.posts.append((path, body))
+        if self.there:
+            raise ApiError(409, "AlreadyExists", "it exists", f"POST {path}")
         return b""
 
     async def patch(self, path: str, body: Any) -> bytes:
@@ -98,6 +102,15 @@ async def test_a_group_has_one_reservation_and_its_pods_bear_its_name() -> None:
     assert made == "gpu-reservation-c2e21fc9961434cf"
     assert len(world.server.posts) == 1 and world.server.posts[0][1]["spec"]["nodeName"] == "n1"
     assert [body["metadata"]["labels"] for _, body in world.server.patches] == [{"runai-gpu-group": "g"}] * 2
+
+
+async def test_a_reservation_that_exists_already_is_used() -> None:
+    """Of an attempt before a restart, say, whose pod is not seen yet."""
+    world, a = World(), sharer("a")
+    world.sees(a)
+    world.server.there = True
+    await world.prepared(bind_of(a))
+    assert len(world.server.posts) == 1 and not world.server.deletes
 
 
 async def test_a_reservation_tolerates_what_the_pod_tolerates_that_needs_it() -> None:

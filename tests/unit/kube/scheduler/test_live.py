@@ -520,6 +520,7 @@ async def test_pages(fault: Fault) -> None:
         await until(lambda: at.live.leads and at.live.loop.cycles and not at.live._schedule.changed)
         assert await at.page("/healthz") == "ok\n"
         assert await at.page("/readyz") == "ok\n"
+        assert await at.page("/livez") == await at.page("/healthz") == "ok\n"
         assert '"stumble"' in await at.page("/conf")
         metrics = await at.page("/metrics")
         assert f'pumice_conf_info{{hash="{at.live.conf.current.hash}"}} 1.0' in metrics

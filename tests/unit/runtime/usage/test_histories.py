@@ -41,7 +41,7 @@ class Answers:
 
 async def test_a_queue_had_what_it_held_of_what_there_was() -> None:
     answers = Answers()
-    settings = HistorySettings.read({**SECTION, "usageParams": {"halfLifePeriod": "1h", "windowSize": "2d"}})
+    settings = HistorySettings.read({**SECTION, "usageParams": {"halfLifePeriod": "1h", "windowSize": "1w"}})
     found = await queue_histories(settings, answers, [queue("a"), queue("b"), queue("new")], NOW)
     assert found == [
         QueueHistory("a", 0, 0, 0.5, NOW),
@@ -49,7 +49,7 @@ async def test_a_queue_had_what_it_held_of_what_there_was() -> None:
         QueueHistory("new", 0, 0, 0, NOW),
     ]
     summed = "sum by (queue_name) (kai_queue_allocated_gpus) * (0.5 ^ ((1000000 - time()) / 3600))"
-    assert answers.queries[-2] == f"sum_over_time(({summed})[172800s:60s])"
+    assert answers.queries[-2] == f"sum_over_time(({summed})[604800s:60s])"
 
 
 def test_windows_slide_or_follow_each_other() -> None:
