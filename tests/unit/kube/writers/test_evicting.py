@@ -33,7 +33,7 @@ EVICT = Evict(RUNS.key, RUNS.uid, "n1", "ns/g", "reclaim")
 def test_all_pods_that_hold_nodes_are_evicted(others: list[Pod], decisions: list[Decision], reason: str) -> None:
     cache, in_flight = InformerCache(lambda: None), InFlightDecisions(lambda: 0.0)
     group = PodGroup("ns", "g", "u", native=NativeGroup("scheduling.k8s.io/v1beta1"))
-    cache.hear(Seen(each) for each in (group, RUNS, *others))
+    cache.hear([Seen(group), *(Seen(each) for each in (RUNS, *others))])
     for decision in decisions:
         in_flight.add(InFlightDecision(decision))
     assert eviction_of_group(cache, in_flight, "ns/g") == reason
