@@ -21,7 +21,7 @@ such as a task tried in a domain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Protocol
 from zlib import crc32
 
@@ -74,9 +74,10 @@ class _OfCycle:
         """Return the steps of the action that begins, and its reserve, at most ``steps`` each."""
         # An action for which no job waits begins no budget, and leaves its part to those after it.
         left = self._actions[self._at :]
-        self._at += left.index(action) if action in left else 0
-        actions = max(1, len(self._actions) - self._at)
-        self._at += 1
+        if action in left:
+            self._at += left.index(action) + 1
+        # A second budget of an action has a part as large as those of the actions that follow.
+        actions = len(self._actions) - self._at + 1
         own = steps if steps > SEARCH_STEPS_MAX else min(steps, max(self._steps // actions, FLOOR))
         return own, min(steps, self._reserve // actions)
 
@@ -89,16 +90,17 @@ class _OfCycle:
 class Budget:
     """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
     below 1 there is no limit. ``least``: how many steps an account has, as far as the reserve goes, if it begins with a
-    job, by row; default: ``FLOOR``."""
+    job, by row; default: ``FLOOR``. ``of``: what is searched for, if the action has a second budget for that."""
 
     def __init__(
-        self, ssn: Session, rows: AnyArray, steps: int, *, least: Callable[[int], int] = lambda _: FLOOR
+        self, ssn: Session, rows: AnyArray, steps: int, *, least: Callable[[int], int] = lambda _: FLOOR, of: str = ""
     ) -> None:
         self._least = least
         self._ssn, self._action = ssn, ssn.trace.action
+        self._name = f"{self._action} {of}" if of else self._action
         self._limited = steps > 0
         self._of_cycle = ssn.shared(_OfCycle, lambda: _OfCycle(ssn.policy.searching_actions))
-        self._free, reserve = self._of_cycle.part(self._action, steps) if self._limited else (steps, steps)
+        self._free, reserve = self._of_cycle.part(self._name, steps) if self._limited else (steps, steps)
         self._reserve = [reserve - reserve // 2, reserve // 2]  # for all, and for accounts that the last cycle cut
         self._granted = reserve
         self._of = {job: self._account_of(job) for job in rows.tolist()}
@@ -111,7 +113,7 @@ class Budget:
         self._first_of: dict[Account, int] = {}  # the job that spent first
         self._cut: dict[Account, dict[int, None]] = {}
         self._resume = self._resumed()
-        self._was_cut = set(self._resume)
+        self._was_cut = dict(self._resume)
         self._account: Account | None = None
         self._job, self._is_cut, self._is_free = -1, False, False
         #: Steps of the current job.
@@ -151,6 +153,16 @@ class Budget:
     def is_resuming(self, job: int) -> bool:
         """Return True if jobs of the account are postponed."""
         return self._of[job] in self._resume
+
+    def resumed_first(self, jobs: Sequence[int]) -> list[int]:
+        """Return jobs in order, those last of each account that the last cycle tried before it was cut."""
+        passed, first, last = set[Account | None](), list[int](), list[int]()
+        for job in jobs:
+            account = self._of.get(job)
+            if account in self._was_cut and self._was_cut[account] == job:
+                passed.add(account)
+            (last if account in self._was_cut and account not in passed else first).append(job)
+        return first + last
 
     def begin(self, job: int) -> bool:
         """Begin to count for a job. Return False, and note it, if its account has no steps left."""
@@ -328,7 +340,7 @@ class Budget:
         """Return the job with which each account goes on."""
         notes, found = self._ssn.snapshot.notes, dict[Account, int]()
         # Most cycles begin without such a note, and a digest of every waiting job would be computed for nothing.
-        if not any(key.startswith(_prefix(self._action)) for key in notes):
+        if not any(key.startswith(_prefix(self._name)) for key in notes):
             return found
         at = {account: notes.get(self._key(account)) for account in self._not_begun}
         for job, account in self._of.items():
@@ -339,7 +351,7 @@ class Budget:
     def _key(self, account: Account) -> str:
         """Return the name of an account's note."""
         queue, namespace = account
-        return f"{_prefix(self._action)}{self._ssn.tables.queues.names[queue]}/{namespace}"
+        return f"{_prefix(self._name)}{self._ssn.tables.queues.names[queue]}/{namespace}"
 
     def _digest(self, job: int) -> int:
         """Return the number that denotes a job in a note."""
@@ -348,6 +360,6 @@ class Budget:
         return crc32(self._ssn.tables.jobs.uids[job].encode())
 
 
-def _prefix(action: str) -> str:
-    """Return how the names of an action's notes begin."""
-    return f"{_NOTE}.{action}."
+def _prefix(name: str) -> str:
+    """Return how the names of a budget's notes begin."""
+    return f"{_NOTE}.{name}."

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from pumice.columns.dtypes import Bool
+from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Task
 from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
@@ -18,6 +18,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Kind
 from pumice.model.blockers import TASK, Refused
+from pumice.model.status import PREEMPTABLE_STATUSES
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
 from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
@@ -42,6 +43,7 @@ from pumice.volcano.gangs.starving import all_of, queues_in_order, starving_jobs
 from pumice.volcano.topology.domains import is_for_allocate
 
 REASON = "preempt"
+_EVICTABLE = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
 def preempt(
@@ -69,7 +71,7 @@ def preempt(
     ``lowerPriorityOnly``: evict no task of the same or a higher priority, whatever plugins name (decision 0017).
     ``allocatableAsked``: topology-aware preemption asks the queue again after the evictions (decision 0017).
     ``maxSearchSteps``: counted steps in a cycle, shared out over queues and namespaces; 0 for no limit. They are
-    weighted by what costs (``begin_search``, ``NodeSearch.cost``).
+    weighted by what costs (``begin_search``, ``NodeSearch.cost``). The searches within jobs have as many beside these.
     ``topologyAwarePreemptWorkerNum`` has no effect: a cycle is one thread.
     """
     # Preempt knows no hypernodes: it would vacate nodes anywhere for a gang that must stay in one domain. gangpreempt
@@ -121,7 +123,12 @@ class _Preemption:
         self.budget = Budget(ssn, all_of(starving), steps, least=least_steps(ssn))
         self.making = EvictForTask(ssn, REASON, kind, points.preemptable, self.budget)
         self.within = equal_failures(ssn, f"{kind} within", points.preemptable)
-        self.is_counted = False
+        # What the attempt of another job within itself costs is paid when the job begins.
+        own = _with_victims(ssn, all_of(starving))
+        self.with_victims = frozenset(own.tolist())
+        self.own = Budget(ssn, own, steps, of="within a job") if len(own) else None
+        #: Whose steps the search for a task takes.
+        self.counting: Budget | None = None
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
     def run(self) -> None:
@@ -137,19 +144,30 @@ class _Preemption:
             # changed.
             # Jobs that were cut wait for the next cycle here too, since their steps include this phase.
             left = [job for job in self.starving[queue] if not self.budget.was_cut(job)]
+            if self.own is not None:
+                left = self.own.resumed_first(left)
             while left and not self.within.all_fail(left):
                 self._within(left[0])
                 left = left[1:]
         self.budget.end()
+        if self.own is not None:
+            self.own.end()
 
     def _within(self, job: int) -> None:
         """Evict tasks of a job for its own pending tasks, one by one, up to the first that fails."""
         ssn, fresh, some = self.ssn, self.within.is_fresh(job), False
-        if self.within.fails(job) or is_for_allocate(ssn, job):
+        own = self.counting = self.own if job in self.with_victims else None
+        if (own is not None and not own.begin(job)) or self.within.fails(job) or is_for_allocate(ssn, job, own):
             return
+        supply = evictable(ssn).of_job(job)
         for row in waiting_tasks(ssn, job):
             with ssn.fault_scope(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-                if self._preempt(stmt, row, evictable(ssn).of_job(job)) is not None:
+                refused = self._preempt(stmt, row, supply)
+                if own is not None and own.is_cut():
+                    # It proves nothing, and the budget says why the task waits.
+                    stmt.discard()
+                    return
+                if refused is not None:
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
                 if self.allocate_follows and not any(op.kind is Kind.EVICT for op in stmt.operations):
@@ -165,6 +183,7 @@ class _Preemption:
         queue = int(self.ssn.tables.jobs.queue[job])
         if self.promised_kept and pipelined_again(stmt, Task(self.ssn.tables, row), self._fits):
             return None
+        self.counting = self.budget
         return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
 
     def _is_nomination_void(self, task: Task) -> bool:
@@ -194,14 +213,13 @@ class _Preemption:
             only_below=self.lower_priority_only,
         )
         reachable = search.reachable(task)
-        # Within its own job a task looks at few others.
-        counts = self.is_counted = but_job >= 0
-        if counts and not begin_search(self.budget, task, alone=search.is_alone):
+        budget = self.counting
+        if budget is not None and not begin_search(budget, task, alone=search.is_alone):
             return lambda: None
         if self._anywhere(stmt, task, victims, reachable):
             return None
-        if counts:
-            self.budget.spend(search.cost(victims, reachable))
+        if budget is not None:
+            budget.spend(search.cost(victims, reachable))
         queue = task.queue.name
         # Reasons are computed when they are read. Most are replaced by a later action's before that.
         return lambda: why_no_victims(ssn, victims, reachable, queue)
@@ -281,19 +299,18 @@ class _Preemption:
 
     def _ended(self, kept: bool) -> bool:
         """Return whether a trial on a node was kept, and take the steps of one in vain."""
-        if self.is_counted and not kept:
-            self.budget.spend(IN_VAIN_STEPS)
+        if self.counting is not None and not kept:
+            self.counting.spend(IN_VAIN_STEPS)
         return kept
 
     def _goes_on(self, _: VictimChoice) -> bool:
         """Return True if steps are left. A search that was cut is discarded, whatever more nodes would give."""
-        return not (self.is_counted and self.budget.is_cut())
+        return self.counting is None or not self.counting.is_cut()
 
     def _spend_for(self, evicted: list[int]) -> None:
         """Take the steps of victims that were evicted in a trial."""
-        # The attempt of a job within itself is paid when the job begins.
-        if self.is_counted and len(evicted) > 1:
-            self.budget.spend(MORE_VICTIMS_STEPS * (len(evicted) - 1))
+        if self.counting is not None and len(evicted) > 1:
+            self.counting.spend(MORE_VICTIMS_STEPS * (len(evicted) - 1))
 
     def _count(self, victims: int) -> None:
         """Count an attempt for Volcano's metrics."""
@@ -311,3 +328,9 @@ class _Preemption:
         tables = self.ssn.tables
         rows = TaskRows(tables, np.array([task.row]))
         return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0
+
+
+def _with_victims(ssn: Session, rows: AnyArray) -> AnyArray:
+    """Return those jobs of some that have running or bound tasks."""
+    found: AnyArray = rows[ssn.tables.jobs.counts[rows][:, _EVICTABLE].any(axis=1)]
+    return found
