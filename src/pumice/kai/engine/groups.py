@@ -10,7 +10,7 @@ from pumice.columns.dtypes import F64, Bool
 from pumice.columns.tables import Tables
 from pumice.kai.engine.parts import ACTIVE_STATUSES, Part
 from pumice.model.workloads.gang import TopologyConstraint
-from pumice.placing.gang_tree import Member, members_of
+from pumice.placing.gang_tree import Member, is_tree, members_of
 
 
 class Group(Struct, frozen=True):
@@ -61,7 +61,7 @@ InOrder = Callable[[Member], Sequence[Member]]
 def groups_of(tables: Tables, part: Part, in_order: InOrder) -> Group:
     """Return a gang as a group, without the groups that have no tasks to be placed."""
     root = members_of(tables, part.job)
-    return _set(part.job, root.topology, _inside(tables, part, root, in_order))
+    return _set(tables, part, root, _inside(tables, part, root, in_order))
 
 
 def _inside(tables: Tables, part: Part, member: Member, in_order: InOrder) -> tuple[Group, ...]:
@@ -73,26 +73,35 @@ def _inside(tables: Tables, part: Part, member: Member, in_order: InOrder) -> tu
             # A set without tasks to be placed has no place to choose. Trying its domains would only use up the budget
             # of tries.
             if inside:
-                found.append(_set(part.job, each.topology, inside))
+                found.append(_set(tables, part, each, inside))
         elif each.sub in part.tasks:
             found.append(_pod_set(tables, part, each))
     return tuple(found)
 
 
-def _set(job: int, topology: TopologyConstraint | None, inside: Sequence[Group]) -> Group:
+def _set(tables: Tables, part: Part, member: Member, inside: Sequence[Group]) -> Group:
     """Return a set of groups, with the tasks of all of them."""
     rows = tuple(row for each in inside for row in each.rows)
-    active = tuple(row for each in inside for row in each.active)
-    return Group(job, rows, active, topology, inside=tuple(inside))
+    # Quirk of KAI, kept on purpose for its own sub-groups: a set that grows goes where those that grow are, and not
+    # where all of it is. The domain of a CompositePodGroup is that of all its pods.
+    if is_tree(tables, part.job):
+        active = tuple(row for sub in member.subs for row in _active(tables, sub))
+    else:
+        active = tuple(row for each in inside for row in each.active)
+    return Group(part.job, rows, active, member.topology, inside=tuple(inside))
 
 
 def _pod_set(tables: Tables, part: Part, member: Member) -> Group:
     """Return a pod set as a group."""
-    status, node = tables.tasks.status, tables.tasks.node
-    rows = tables.subs.tasks[member.sub].tolist()
-    # Tasks that were only promised a place count too: those that follow must go into the same domain.
-    active = tuple(row for row in rows if int(status[row]) in ACTIVE_STATUSES and node[row] >= 0)
+    active = tuple(_active(tables, member.sub))
     return Group(part.job, tuple(part.tasks[member.sub]), active, member.topology, member.sub)
+
+
+def _active(tables: Tables, sub: int) -> Iterator[int]:
+    """Yield the tasks of a pod set that hold resources of a node or are pipelined."""
+    status, node = tables.tasks.status, tables.tasks.node
+    # Tasks that were only promised a place count too: those that follow must go into the same domain.
+    return (row for row in tables.subs.tasks[sub].tolist() if int(status[row]) in ACTIVE_STATUSES and node[row] >= 0)
 
 
 def has_sets(tables: Tables, job: int) -> bool:

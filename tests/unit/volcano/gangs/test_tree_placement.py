@@ -172,6 +172,18 @@ def test_what_comes_later_to_a_group_is_bound_where_it_is(tmp_path: Path, dialec
     assert found["binds"] == {"ml/workers-1": "b"}
 
 
+@both
+@pytest.mark.parametrize(("inner", "bound"), [("", 1), ("zone", 2)])
+def test_groups_beyond_the_minimum_stay_in_the_domain_of_the_tree(
+    tmp_path: Path, dialect: str, inner: str, bound: int
+) -> None:
+    # With the domain at the groups each of them has one of its own.
+    tree = [composite("all", 1, rack="" if inner else "zone"), *(group(name, 1, rack=inner) for name in "xy")]
+    nodes = [node("a", 1, zone="a"), node("b", 1, zone="b")]
+    members = [pod for name in "xy" for pod in pods(dialect, name, 1)]
+    assert len(schedule(tmp_path, dialect, *nodes, *tree, *members).json["binds"]) == bound
+
+
 def _levels(count: int) -> list[Raw]:
     """Return a chain of so many CompositePodGroups, the PodGroup g below the last."""
     chain = [composite(f"c{i}", 1, f"c{i - 1}" if i else "") for i in range(count)]
