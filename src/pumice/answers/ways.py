@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from pumice.answers.reason import Reason
 from pumice.answers.steps.choice import steps_for
-from pumice.answers.steps.step import Step
+from pumice.answers.steps.step import ALTOGETHER, Step
 from pumice.answers.world import Draft, Trial, Trials, World, starts
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
@@ -105,11 +105,12 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
     general, by_lift = steps_for(trials, job, reason.lifts, reason.blockers) if reason.lifts else ([], [])
     combined = islice(_together(by_lift), _COMBINATIONS_MAX)
     for number, steps in enumerate((*((step,) for step in general), *combined)):
-        # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way.
+        # The first combinations are the cheap ones; the others are for jobs for which there is hardly a way, or none
+        # that leaves each obstacle in place and changes an amount.
         rare = number >= len(general) + _ALWAYS_TRIED or any(step.is_last_resort for step in steps)
         if trials.is_cut:
             break
-        if rare and len(found) >= _ENOUGH:
+        if rare and len(found) >= _ENOUGH and min(map(_rank, found.values())) < ALTOGETHER:
             continue
         smallest = finder.smallest(steps)
         if smallest is not None:
@@ -154,6 +155,10 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
     # The last steps of each take it away as a whole, which does where the others do not.
     yield tuple(steps[-1] for steps in by_lift)
     yield from (tuple(step for _, step in choice) for choice in choices[_ALWAYS_TRIED:])
+
+
+def _rank(found: _Found) -> float:
+    return cost_of(found.chosen).rank[0]
 
 
 def cost_of(chosen: Iterable[CountedStep]) -> Cost:

@@ -41,15 +41,15 @@ def policies(language: str) -> list[Policy]:
     return [policy_of(text, builtin_registry()) for text in (DEFAULT_CONF, _CAPACITY)]
 
 
-def random_world(dice: random.Random, language: str, *, claims: bool = True) -> World:
+def random_world(dice: random.Random, language: str, *, claims: bool = True, is_small: bool = False) -> World:
     """Return a world in which the first jobs have been placed by a cycle and run, and the others have come since.
-    ``claims``: some claim volumes, devices or parts of GPUs."""
+    ``claims``: some claim volumes, devices or parts of GPUs. ``is_small``: at most 3 nodes and 3 jobs, not 5 and 6."""
     policy = dice.choice(policies(language))
-    nodes = _nodes(dice)
+    nodes = _nodes(dice, 3 if is_small else 5)
     queues = list(_queues(dice, language))
     parents = {each["spec"].get("parentQueue") for each in queues}
     leaves = [each["metadata"]["name"] for each in queues if each["metadata"]["name"] not in parents]
-    jobs = [_job(dice, f"j{i}", leaves, language) for i in range(dice.randint(2, 6))]
+    jobs = [_job(dice, f"j{i}", leaves, language) for i in range(dice.randint(2, 3 if is_small else 6))]
     beside = [_raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()]
     beside += _topology(nodes, language)
     # Last, so that all else of a seed is as it was before there were claims.
@@ -87,9 +87,9 @@ def _raw(version: str, kind: str, name: str, **more: Any) -> Raw:
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
 
 
-def _nodes(dice: random.Random) -> list[Raw]:
+def _nodes(dice: random.Random, most: int) -> list[Raw]:
     found = []
-    for i in range(dice.randint(1, 5)):
+    for i in range(dice.randint(1, most)):
         labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}", "rack": f"r{i // 2}"}
         room = {"cpu": str(dice.choice((4, 8, 16))), "memory": "32Gi", "pods": str(dice.choice((2, 110, 110)))}
         if dice.random() < 0.6:

@@ -15,22 +15,50 @@ from pumice.answers.lifts import Lift, lift, relevant
 from pumice.answers.steps.choice import steps_for
 from pumice.answers.steps.step import Step
 from pumice.answers.ways import CountedStep, Way, cost_of, draft_of
-from pumice.answers.world import Draft, Trials, World, starts
+from pumice.answers.world import Draft, Id, Trial, Trials, World, starts
+from pumice.framework.plugin.policy_file import Policy
+from pumice.model.events import Object
 
 #: Obstacles of which all sets are run.
 _CANDIDATES_MAX = 9
 #: Cheaper ways that are run beside one; where there are more, a way is not compared.
-_CHEAPER_MAX = 300
+_CHEAPER_MAX = 120
 #: By how much the first way may be dearer than the cheapest.
 _DEARER = 1.05
 
 
-def starts_without(world: World, job: str, lifts: tuple[Lift, ...]) -> bool:
-    """Return True if the job starts once these obstacles are gone, in a store that has seen nothing else."""
-    draft = Draft(world)
-    for each in lifts:
-        lift(draft, job, each)
-    return starts_in(world, job, draft)
+class FreshStores:
+    """Cycles on drafts of one world, each in a store that has seen nothing else. Of equal drafts one is run."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        #: One store for all drafts, as answers use it: cheaper, and what it says is run again before it counts.
+        self.one = Trials(world, 0)
+        self._known: dict[tuple[Id, ...], list[tuple[dict[Id, Object | None], Policy, World, Trial]]] = {}
+
+    def starts(self, job: str, draft: Draft) -> bool:
+        """Return True if the job starts in a draft."""
+        changed = draft.changed
+        known = self._known.setdefault(tuple(changed), [])
+        for before, policy, fresh, trial in known:
+            if before == changed and policy == draft.policy:
+                return starts(trial, fresh, job)
+        fresh = World(draft.objects(), draft.policy, self.world.now, self.world.scheduler_names)
+        trial = Trials(fresh, 0).base
+        known.append((changed, draft.policy, fresh, trial))
+        return starts(trial, fresh, job)
+
+    def starts_twice(self, job: str, draft: Draft) -> bool:
+        """Return True if the job starts in a draft, in the store for all drafts and in one of its own. Most drafts that
+        are compared with an answer do not start the job, and cost only the first."""
+        return starts(self.one.run(draft), self.world, job) and self.starts(job, draft)
+
+    def without(self, job: str, lifts: tuple[Lift, ...]) -> Draft:
+        """Return a draft in which these obstacles of a job are gone."""
+        draft = Draft(self.world)
+        for each in lifts:
+            lift(draft, job, each)
+        return draft
 
 
 def lifts_of(answer: Explanation) -> tuple[Lift, ...]:
@@ -40,58 +68,61 @@ def lifts_of(answer: Explanation) -> tuple[Lift, ...]:
 
 def wrong_reasons(world: World) -> list[str]:
     """Return what is wrong with the reasons of the jobs of a world that wait."""
-    trials = Trials(world, 0)
+    trials, stores = Trials(world, 0), FreshStores(world)
     answers = (explain(world, job, ways=False, trials=trials) for job in world.groups)
-    return [wrong for answer in answers for wrong in wrong_reason(world, answer)]
+    return [wrong for answer in answers for wrong in wrong_reason(stores, answer)]
 
 
-def wrong_reason(world: World, answer: Explanation) -> list[str]:
+def wrong_reason(stores: FreshStores, answer: Explanation) -> list[str]:
     """Return what is wrong with a reason: without all parts of it the job must start, without some of them it must not,
-    in a store that has seen nothing else."""
+    in stores that have seen nothing else."""
     job, lifts = answer.job, lifts_of(answer)
     if answer.verdict is Verdict.STARTS:
         return []
     found = [] if answer.parts and answer.verdict is not Verdict.UNKNOWN else [f"{job}: no answer"]
     if lifts:
         parts = [part for size in range(len(lifts)) for part in combinations(lifts, size)]
-        if not starts_without(world, job, lifts):
+        if not stores.starts(job, stores.without(job, lifts)):
             found.append(f"{job}: does not start without {lifts}")
-        found += [f"{job}: starts without {part} alone" for part in parts if starts_without(world, job, part)]
+        found += [
+            f"{job}: starts without {part} alone" for part in parts if stores.starts(job, stores.without(job, part))
+        ]
     return found
 
 
-def smaller_sets(world: World, answer: Explanation) -> tuple[bool, bool] | None:
+def smaller_sets(stores: FreshStores, answer: Explanation) -> tuple[bool, bool] | None:
     """Return whether the reason of a job is a smallest set of all obstacles that it could have, and whether it has more
     than one part. None where there is no reason, or too many sets for a test.
 
     That others come first is an obstacle only in reasons that name it: without the other jobs that wait hardly anything
     is in the way, so reasons name it last."""
     job, lifts = answer.job, lifts_of(answer)
-    candidates = [each for each in relevant(world, job) if each.code is not Code.ORDER or each in lifts]
+    candidates = [each for each in relevant(stores.world, job) if each.code is not Code.ORDER or each in lifts]
     if not lifts or len(candidates) > _CANDIDATES_MAX:
         return None
     smaller = (part for size in range(1, len(lifts)) for part in combinations(candidates, size))
-    return not any(starts_without(world, job, part) for part in smaller), len(lifts) > 1
+    return not any(stores.starts_twice(job, stores.without(job, part)) for part in smaller), len(lifts) > 1
 
 
 def wrong_ways(world: World) -> list[str]:
     """Return what is wrong with the first ways out of the jobs of a world."""
+    stores = FreshStores(world)
     return [
-        wrong for job in world.groups for way in explain(world, job).ways[:1] for wrong in wrong_of(world, job, way)
+        wrong for job in world.groups for way in explain(world, job).ways[:1] for wrong in wrong_of(stores, job, way)
     ]
 
 
-def wrong_of(world: World, job: str, way: Way) -> list[str]:
-    """Return what is wrong with a way out: it must place the job, and half of its amounts must not, in a store that has
+def wrong_of(stores: FreshStores, job: str, way: Way) -> list[str]:
+    """Return what is wrong with a way out: it must place the job, and half of its amounts must not, in stores that have
     seen nothing else; so must the changes that a user is advised to try."""
-    found = []
+    found, world = [], stores.world
     halves = [replace(each, count=each.count // 2) for each in way.chosen]
-    if not starts_in(world, job, draft_of(world, way.chosen)):
+    if not stores.starts(job, draft_of(world, way.chosen)):
         found.append(f"{job}: does not start by {way.text}")
-    if starts_in(world, job, draft_of(world, [each for each in halves if each.count])):
+    if stores.starts(job, draft_of(world, [each for each in halves if each.count])):
         found.append(f"{job}: starts by half of {way.text}")
-    if all(each.step.changes(each.count) for each in way.chosen) and not starts_in(
-        world, job, changed(world, way.changes)
+    if all(each.step.changes(each.count) for each in way.chosen) and not stores.starts(
+        job, changed(world, way.changes)
     ):
         found.append(f"{job}: does not start by {way.changes}")
     return found
@@ -107,19 +138,13 @@ def changed(world: World, changes: tuple[str, ...]) -> Draft:
     return draft
 
 
-def starts_in(world: World, job: str, draft: Draft) -> bool:
-    """Return True if the job starts in a draft, in a store that has seen nothing else."""
-    fresh = World(draft.objects(), draft.policy, world.now, world.scheduler_names)
-    return starts(Trials(fresh, 0).base, fresh, job)
-
-
-def cheaper_way(world: World, answer: Explanation) -> str | None:
+def cheaper_way(stores: FreshStores, answer: Explanation) -> str | None:
     """Return a way out of the steps of an answer's first that costs less by more than a twentieth, "" where none of
     them places the job, None where there are too many to run. Steps of last resort are compared with a way that has
     one."""
-    job, way, trials = answer.job, answer.ways[0], Trials(world, _CHEAPER_MAX)
+    job, way = answer.job, answer.ways[0]
     lifts = tuple(Lift(part.code, part.name) for part in answer.parts)
-    general, by_lift = steps_for(trials, job, lifts, tuple(part.blocker for part in answer.parts))
+    general, by_lift = steps_for(stores.one, job, lifts, tuple(part.blocker for part in answer.parts))
     most = way.cost.rank[0] / _DEARER
     found: dict[tuple[str, ...], tuple[CountedStep, ...]] = {}
     is_last = any(each.step.is_last_resort for each in way.chosen)
@@ -128,18 +153,10 @@ def cheaper_way(world: World, answer: Explanation) -> str | None:
             found |= _counts_below(steps, most)
         if len(found) > _CHEAPER_MAX:
             return None
-    for text, chosen in found.items():
-        if _starts_by(trials, job, chosen) and starts_in(world, job, draft_of(world, chosen)):
-            return "; ".join(text)
-    return ""
-
-
-def _starts_by(trials: Trials, job: str, chosen: tuple[CountedStep, ...]) -> bool:
-    """Return True if the job starts by these steps in the store of the trials, which is not filled again for each."""
-    draft = Draft(trials.world)
-    for each in chosen:
-        each.step.apply(draft, each.count)
-    return starts(trials.run(draft), trials.world, job)
+    return next(
+        ("; ".join(text) for text, chosen in found.items() if stores.starts_twice(job, draft_of(stores.world, chosen))),
+        "",
+    )
 
 
 def _counts_below(steps: tuple[Step, ...], most: float) -> Iterator[tuple[tuple[str, ...], tuple[CountedStep, ...]]]:

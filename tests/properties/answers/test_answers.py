@@ -9,7 +9,7 @@ import pytest
 from pumice.answers.codes import Code
 from pumice.answers.explanation import Verdict, explain
 from tests.properties.answers.answer_worlds import LANGUAGES, random_world
-from tests.properties.answers.checks import cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
+from tests.properties.answers.checks import FreshStores, cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
@@ -32,7 +32,17 @@ def test_the_first_way_out_starts_the_job_and_half_of_it_does_not(language: str,
 )
 def test_no_cheaper_steps_start_the_job(language: str, seed: int, job: str) -> None:
     world = random_world(random.Random(seed), language)
-    assert cheaper_way(world, explain(world, job)) == ""
+    assert cheaper_way(FreshStores(world), explain(world, job)) == ""
+
+
+def test_amounts_are_changed_where_less_than_an_obstacle_taken_away_altogether_is_enough() -> None:
+    world = random_world(random.Random(200018), "volcano", is_small=True)
+    found = explain(world, "ns/j1")
+    assert found.ways[0].text == (
+        "2 GPUs, 16 cores and 32 GiB of memory more on node n0",
+        "3 more devices like d0 of gpu.example.com on node n0",
+    )
+    assert cheaper_way(FreshStores(world), found) == ""
 
 
 def test_a_job_whose_pods_are_created_once_it_is_admitted_has_ways_out() -> None:
@@ -40,7 +50,7 @@ def test_a_job_whose_pods_are_created_once_it_is_admitted_has_ways_out() -> None
     found = explain(world, "ns/j4")
     assert found.pods == 0 and [part.code for part in found.parts] == [Code.ADMISSION, Code.ROOM]
     assert found.parts[1].sentence == "the cluster has 4 cores, it asks for 8"
-    assert found.ways and wrong_of(world, "ns/j4", found.ways[0]) == []
+    assert found.ways and wrong_of(FreshStores(world), "ns/j4", found.ways[0]) == []
 
 
 def test_a_shortage_of_which_the_cycle_recorded_nothing_has_amounts() -> None:
@@ -53,14 +63,14 @@ def test_a_limit_is_raised_by_what_is_missing_where_more_lets_others_in_before_t
     world = random_world(random.Random(50025), "volcano")
     found = explain(world, "ns/j5")
     assert found.ways[0].text == ("queue q0: capability +6 cores", "node n3 uncordoned")
-    assert cheaper_way(world, found) == ""
+    assert cheaper_way(FreshStores(world), found) == ""
 
 
 def test_one_obstacle_takes_the_place_of_two_in_a_reason_of_four() -> None:
     world = random_world(random.Random(60000), "volcano")
     found = explain(world, "ns/j3", ways=False)
     assert [part.code for part in found.parts] == [Code.TAINT, Code.AFFINITY, Code.ROOM]
-    assert smaller_sets(world, found) == (True, True)
+    assert smaller_sets(FreshStores(world), found) == (True, True)
 
 
 @pytest.mark.long
@@ -80,7 +90,7 @@ def test_nearly_every_reason_is_a_smallest_set(language: str) -> None:
         for seed in range(300)
         for world in [random_world(random.Random(seed), language)]
         for job in world.groups
-        if (each := smaller_sets(world, explain(world, job, ways=False))) is not None
+        if (each := smaller_sets(FreshStores(world), explain(world, job, ways=False))) is not None
     ]
     assert len(found) >= 100 and any(is_larger for _, is_larger in found)
     assert sum(is_smallest for is_smallest, _ in found) >= 0.99 * len(found)

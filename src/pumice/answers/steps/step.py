@@ -150,7 +150,7 @@ _WHOLE = {
 
 
 #: What it costs to take away altogether what could be changed by an amount: more than most amounts.
-_ALTOGETHER = 10.0
+ALTOGETHER = 10.0
 
 
 def whole(world: World, job: str, what: Lift, *, has_amounts: bool = False) -> Step:
@@ -160,7 +160,7 @@ def whole(world: World, job: str, what: Lift, *, has_amounts: bool = False) -> S
         lambda draft, count: lift(draft, job, what) if count else None,
         lambda count: _WHOLE[what.code],
         lambda count: tuple(_commands_of(world, job, what.code)),
-        cost=lambda count: (0.0, _ALTOGETHER if has_amounts else 0.05, 0.0),
+        cost=lambda count: (0.0, ALTOGETHER if has_amounts else 0.05, 0.0),
         is_last_resort=has_amounts,
     )
 
