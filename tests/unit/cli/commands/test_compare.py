@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -158,8 +159,9 @@ def test_ctrl_c_gives_what_both_have_finished(tmp_path: Path) -> None:
         # With two under way, two runs that have ended may be of two universes; of four that have, some are of one.
         # Not each number is said, if several runs end at once.
         for line in process.stderr:
-            done, _, rest = line.partition(" of 80 runs")
-            if rest and int(done) >= 4:
+            # Every 30 s, a line of the bar has the number of runs too.
+            done = re.search(r"(\d+) of 80 runs", line)
+            if done and int(done[1]) >= 4:
                 break
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=120)
