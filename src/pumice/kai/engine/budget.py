@@ -31,6 +31,8 @@ OPERATION_STEPS, SHARED_OPERATION_STEPS = 2, 6
 #: Steps of each task with claims of devices beside these: a base, and one for so many devices of the cluster, since
 #: those that are free are found anew after each move.
 CLAIM_STEPS, DEVICES_A_STEP = 20, 300
+#: Steps of each task that shares GPUs beside these: its node and its devices are chosen for it alone.
+SHARED_TASK_STEPS = 10
 #: Shares of a step, of which it has ``_SHARES``: of a comparison of sibling queues, of each queue in it, of a task that
 #: is evicted in a trial, and of a candidate for eviction.
 _SHARES, _COMPARISON, _QUEUE, _EVICTED, _CANDIDATE = 16, 24, 6, 2, 1

@@ -12,6 +12,7 @@ from pumice.kai.engine.counters import Tally, tallies
 from pumice.kai.table import DEFAULT_CONF
 from pumice.model.blockers import NoVictims, SearchCut
 from pumice.model.decisions import Evict
+from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
@@ -73,6 +74,18 @@ def test_sets_of_nodes_that_lack_room_for_one_task_cost_no_step() -> None:
     small, large = (job("near", "q", ["", ""], gpus, topology=TopologyConstraint("t", "rack")) for gpus in (0, 9))
     found = store(*racks, Topology("t", ("rack",)), *queued(*small[:-1], large[-1]))
     assert "Not all was tried" not in reports(cycle(found, policy(["allocate"], allocate={"maxSearchSteps": 1})))
+
+
+@pytest.mark.parametrize("share", [None, GpuShare(0.5)])
+def test_tasks_that_share_gpus_take_steps_each_in_a_search(share: GpuShare | None) -> None:
+    racks = [node(f"n{i}", 8, labels={"rack": "r"}) for i in range(2)]
+    gang = job("near", "q", [""] * 12, 1 if share is None else 0, topology=TopologyConstraint("t", "rack"))
+    pods = [replace(each, spec=replace(each.spec, gpu_share=share)) if isinstance(each, Pod) else each for each in gang]
+    found = store(*racks, Topology("t", ("rack",)), *queued(*pods))
+    assert len(cycle(found, policy(["allocate"])).decisions) == 12
+    ran = cycle(found, policy(["allocate"], allocate={"maxSearchSteps": 50}))
+    assert len(ran.decisions) == (12 if share is None else 0)
+    assert any(isinstance(each.finding, SearchCut) for each in ran.outcome.entries) == (share is not None)
 
 
 def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof() -> None:

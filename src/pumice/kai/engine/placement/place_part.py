@@ -17,7 +17,7 @@ from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points
-from pumice.kai.engine.budget import SUBSET_STEPS, steps_of
+from pumice.kai.engine.budget import SHARED_TASK_STEPS, SUBSET_STEPS, steps_of
 from pumice.kai.engine.chunks import in_order
 from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets, subs_in
 from pumice.kai.engine.parts import Part, active_of
@@ -61,7 +61,7 @@ class Placer:
         self.feasible = self._best.feasible
         devices = ssn.ledger.devices
         self._shared = SharedGpus(ssn, devices, self._best) if devices is not None else None
-        self._steps = steps_of(ssn)
+        self._steps, self._is_counted = steps_of(ssn), False
 
     def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
         """Place all tasks of a part, or none.
@@ -72,8 +72,11 @@ class Placer:
         self.failed = ()
         if not self._may_take(part):
             return False
+        grouped = self.is_grouped(part.job)
+        # A part that is placed once, on all nodes, is no search.
+        self._is_counted = virtual or grouped
         with stmt.trial() as trial:
-            if self.is_grouped(part.job):
+            if grouped:
                 active = partial(active_of, self.ssn.tables)
                 group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
                 lacking = lacks_domain(self.ssn, group, Subset(within))
@@ -242,8 +245,11 @@ class Placer:
         return True
 
     def _place_shared(self, stmt: Statement, row: int, share: GpuShare, within: Subset, virtual: bool) -> bool:
-        """Place a task that shares GPUs. Return False, with ``why`` set, if no devices have room for it."""
+        """Place a task that shares GPUs. Return False, with ``why`` set, if no devices have room for it, and if no step
+        is left."""
         assert self._shared is not None
+        if self._is_counted and not self._steps.spend(SHARED_TASK_STEPS):
+            return False
         why = self._shared.place(stmt, row, share, within, virtual=virtual)
         self.why = why or self.why
         return why is None
