@@ -6,10 +6,13 @@ CompositePodGroup (KEP-6012).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 from msgspec import Struct
 
+from pumice.columns.counting import ACTIVE
+from pumice.columns.dtypes import I32, AnyArray
 from pumice.columns.tables import Tables
 from pumice.model.workloads.gang import Gang, SubGroup, TopologyConstraint
 
@@ -53,6 +56,16 @@ def is_tree(tables: Tables, job: int) -> bool:
         return False
     native = tables.jobs.groups[job].native
     return native is not None and native.is_tree
+
+
+def domains_held(tables: Tables, rows: Sequence[int] | AnyArray, codes: I32) -> list[int] | None:
+    """Return the domains in which some of these tasks have nodes, None if none has one. ``codes`` (N,): the domain of
+    each node, -1 for none."""
+    if not len(rows):
+        return None
+    tasks, rows = tables.tasks, np.asarray(rows)
+    there = tasks.node[rows[(ACTIVE[tasks.status[rows]] > 0) & (tasks.node[rows] >= 0)]]
+    return sorted(set(codes[there].tolist())) or None
 
 
 def members_of(tables: Tables, job: int) -> Member:

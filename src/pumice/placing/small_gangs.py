@@ -8,7 +8,6 @@ placement for gangs of equal pods only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +21,6 @@ from pumice.placing.feasibility import Feasibility
 
 #: Pods of a gang for which all placements are searched. Larger ones are only packed.
 PODS_MAX = 16
-#: Choices of groups of a tree that are searched, and for all trees in one run of an action.
-CHOICES_MAX, CHOICES_IN_ALL_MAX = 16, 1_000
 #: Steps for one gang, and for all gangs in one run of an action. A step is a node that is looked at for a pod.
 STEPS_MAX, STEPS_IN_ALL_MAX = 20_000, 200_000
 
@@ -35,6 +32,13 @@ class Searched(NamedTuple):
     places: list[tuple[int, int]]
     cut: SearchCut | None = None
     is_refuted: bool = False
+
+
+class PodsOnNodes(NamedTuple):
+    """Tasks, and the nodes on which they may be (N,); None: all."""
+
+    rows: list[int]
+    nodes: Bool | None = None
 
 
 class _Kinds(NamedTuple):
@@ -55,7 +59,6 @@ class SmallGangs:
 
     def __init__(self, ssn: Session, feasible: Feasibility, *, for_all: bool = False) -> None:
         self._ssn, self._feasible, self._for_all, self._left = ssn, feasible, for_all, STEPS_IN_ALL_MAX
-        self._choices_left = CHOICES_IN_ALL_MAX
 
     def concerns(self, job: int, rows: list[int]) -> bool:
         """Return True if these waiting tasks of a job are searched for: different ones of a gang."""
@@ -66,44 +69,48 @@ class SmallGangs:
 
     def search(self, rows: list[int], wanted: int) -> Searched:
         """Return nodes with idle resources for ``wanted`` of the tasks."""
-        kinds = self._kinds(rows)
+        if wanted > len(rows):
+            return Searched([], is_refuted=True)
+        return self._search(self._kinds([PodsOnNodes(rows)]), wanted)
+
+    def search_on(self, parts: Sequence[PodsOnNodes]) -> Searched:
+        """Return nodes with idle resources for all tasks of the parts, each on its own nodes."""
+        return self._search(self._kinds(parts), sum(len(each.rows) for each in parts))
+
+    def _search(self, kinds: _Kinds, wanted: int) -> Searched:
         # Counting costs as much as a first try, and refutes most gangs that wait.
-        if wanted > len(rows) or _is_refuted(kinds, wanted):
+        if _is_refuted(kinds, wanted):
             return Searched([], is_refuted=True)
         found = _packed(kinds, wanted)
         return Searched(found) if found else self._searched(kinds, wanted)
 
-    def search_groups(self, groups: Sequence[list[int]], wanted: int) -> Searched:
-        """Return nodes with idle resources for all tasks of ``wanted`` of these groups, those with the fewest tasks
-        first. Choices with more tasks than are searched for are left out, and so are those beyond a number."""
-        if not 0 < wanted <= len(groups):
-            return Searched([], is_refuted=True)
-        cut: SearchCut | None = None
-        ordered, most = sorted(groups, key=len), min(CHOICES_MAX, self._choices_left)
-        for chosen in islice(combinations(ordered, wanted), most):
-            self._choices_left -= 1
-            rows = [row for each in chosen for row in each]
-            found = self.search(rows, len(rows)) if len(rows) <= PODS_MAX else Searched([])
-            if found.places:
-                return found
-            cut = cut or found.cut
-        return Searched([], cut)
-
-    def _kinds(self, rows: list[int]) -> _Kinds:
-        """Return what is to be placed."""
+    def _kinds(self, parts: Sequence[PodsOnNodes]) -> _Kinds:
+        """Return what is to be placed. Equal tasks that may be on other nodes are of another kind."""
         tables, feasible = self._ssn.tables, self._feasible
-        classes = tables.tasks.cls[rows]
-        distinct, counts = np.unique(classes, return_counts=True)
-        needs = tables.classes.req[distinct]
-        allowed = np.array([feasible.of(int(cls)).allowed & feasible.of(int(cls)).idle_fits for cls in distinct])
-        nodes = np.nonzero(allowed.any(axis=0))[0]
-        rooms = tables.nodes.idle[feasible.all_nodes.rows[nodes]]
+        masks, by_kind = list[Bool | None](), dict[tuple[int, int], list[int]]()
+        for rows, nodes in parts:
+            if not any(nodes is mask for mask in masks):
+                masks.append(nodes)
+            which = next(i for i, mask in enumerate(masks) if nodes is mask)
+            for row, cls in zip(rows, tables.tasks.cls[rows].tolist(), strict=True):
+                by_kind.setdefault((cls, which), []).append(row)
+        kinds = sorted(by_kind)
+        needs = tables.classes.req[[cls for cls, _ in kinds]]
+        allowed = np.array([self._allowed(cls, masks[which]) for cls, which in kinds])
+        usable = np.nonzero(allowed.any(axis=0))[0]
+        rooms = tables.nodes.idle[feasible.all_nodes.rows[usable]]
         # The largest first, by the share of all room; then by class, so that the order is the same in each run.
         share = (needs / np.maximum(rooms.sum(axis=0), EPS)).max(axis=1)
-        order = sorted(range(len(distinct)), key=lambda kind: (-share[kind], distinct[kind]))
-        by_kind = [[row for row, cls in zip(rows, classes.tolist(), strict=True) if cls == distinct[k]] for k in order]
-        may = allowed[order][:, nodes]
-        return _Kinds(by_kind, needs[order], counts[order], may, rooms, feasible.all_nodes.rows[nodes])
+        order = sorted(range(len(kinds)), key=lambda kind: (-share[kind], kinds[kind]))
+        found = [by_kind[kinds[kind]] for kind in order]
+        counts, may = np.array([len(rows) for rows in found]), allowed[order][:, usable]
+        return _Kinds(found, needs[order], counts, may, rooms, feasible.all_nodes.rows[usable])
+
+    def _allowed(self, cls: int, nodes: Bool | None) -> Bool:
+        """Return the nodes on which a task may be, of all nodes that are looked at."""
+        of_class = self._feasible.of(cls)
+        allowed: Bool = of_class.allowed & of_class.idle_fits
+        return allowed if nodes is None else allowed & nodes[self._feasible.all_nodes.rows]
 
     def _searched(self, kinds: _Kinds, wanted: int) -> Searched:
         """Search all placements of a few tasks."""

@@ -21,6 +21,7 @@ from pumice.kai.engine.placement.small_gang import place_small_gang, place_small
 from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
 from pumice.placing.nominations import kept_nominations
 from pumice.placing.small_gangs import SmallGangs
+from pumice.placing.small_trees import SmallTrees
 
 
 def allocate(ssn: Session, *, promisedFirst: bool = True, maxSearchSteps: int = STEPS_MAX) -> None:
@@ -57,6 +58,7 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
     failed."""
     order, equal = TreeOrder(ssn, rows), EqualJobs(ssn, rows)
     small, failed = SmallGangs(ssn, placer(ssn).feasible), list[int]()
+    trees = SmallTrees(ssn, placer(ssn).feasible, small)
     for job, part in in_turn(order, budget, counted=placer(ssn).is_grouped):
         # Equal jobs at the head of the queue would fail in the same way, so they are dropped with this one.
         if part is None or equal.failed(job):
@@ -65,7 +67,7 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
             continue
         tally(ssn, Tally.TRIED)
         with ssn.fault_scope(ssn.tables.jobs.uids[job]):
-            refused = _allocate(ssn, small, part)
+            refused = _allocate(ssn, small, trees, part)
             if refused is not None:
                 equal.placed(job)
                 tally(ssn, Tally.PLACED)
@@ -82,9 +84,9 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
     return failed
 
 
-def _allocate(ssn: Session, small: SmallGangs, part: Part) -> list[str] | None:
+def _allocate(ssn: Session, small: SmallGangs, trees: SmallTrees, part: Part) -> list[str] | None:
     """Place and commit a chunk. Return the pods whose binding was refused, or None if the chunk found no place."""
     with ssn.statement() as stmt:
         placed = placer(ssn).place(stmt, part) or place_other_groups(ssn, stmt, part)
-        placed = placed or place_small_tree(ssn, small, stmt, part.job) or place_small_gang(ssn, small, stmt, part)
+        placed = placed or place_small_tree(ssn, trees, stmt, part.job) or place_small_gang(ssn, small, stmt, part)
         return stmt.commit() if placed else None

@@ -24,6 +24,7 @@ from pumice.placing.batch import placing_of
 from pumice.placing.gang_tree import is_tree
 from pumice.placing.nominations import kept_nominations
 from pumice.placing.small_gangs import SmallGangs
+from pumice.placing.small_trees import SmallTrees
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import EqualJobs
 from pumice.volcano.failures.failures import Failures
@@ -137,7 +138,9 @@ class _Allocation:
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
-        self.small = SmallGangs(ssn, placing_of(ssn).feasible, for_all=self.second_tries)
+        feasible = placing_of(ssn).feasible
+        self.small = SmallGangs(ssn, feasible, for_all=self.second_tries)
+        self.trees = SmallTrees(ssn, feasible, self.small)
         self.budget = Budget(ssn, rows, self.steps, least=_least_steps(ssn))
         self.equal = EqualJobs(ssn, failures, tried=self.gated, budget=self.budget)
         # A search in domains may be cut in its midst, and would begin anew.
@@ -287,7 +290,7 @@ class _Allocation:
         ssn, attempt = self.ssn, OpenAttempt(self.ssn, job)
         placer = TreePlacer(ssn, stmt, job, pending_tasks, attempt, self.budget)
         placed = placer.advance()
-        if not placed and placer.search(self.small):
+        if not placed and placer.search(self.trees):
             placed, pending_tasks = True, PendingTasks(ssn, job)
         if placed and job_ready(ssn, job):
             self._commit(stmt, job, attempt)

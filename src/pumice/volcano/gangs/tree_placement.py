@@ -16,7 +16,7 @@ from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.placing.gang_tree import Member, members_of
-from pumice.placing.small_gangs import SmallGangs
+from pumice.placing.small_trees import SmallTrees
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
 from pumice.volcano.gangs.readiness import sub_missing
@@ -43,23 +43,22 @@ class TreePlacer:
         before = len(self._stmt.operations)
         return self._in_domain(self._root, None, self._advance) and len(self._stmt.operations) > before
 
-    def search(self, small: SmallGangs) -> bool:
-        """Place groups that make up the minimum of a flat tree without topology, where placing them in order found no
-        room. Return True if they were placed."""
-        inside = self._root.inside
-        # How groups of an inner set are chosen would multiply the choices.
-        if _label(self._root) or any(each.is_set or _label(each) for each in inside):
-            return False
-        groups = []
-        for each in inside:
-            if each.sub in self._queues and not self._is_met(each):
-                rows = [row for row in self._left(each.sub) if not self._queues[each.sub].is_gated(row)]
-                needed = rows[: sub_missing(self._ssn, each.sub)]
-                if len(needed) == sub_missing(self._ssn, each.sub):
-                    groups.append(needed)
-        found = small.search_groups(groups, self._root.least - sum(map(self._is_met, inside)))
+    def search(self, trees: SmallTrees) -> bool:
+        """Place groups that make up the minimum of a small tree, where placing them in order found no room. Return True
+        if they were placed."""
+        found = trees.search(self._root, self._needed)
         self._attempt.unlike_others = self._attempt.unlike_others or not found.is_refuted
         return put_found(self._ssn, self._stmt, found, self._attempt)
+
+    def _needed(self, member: Member) -> list[int] | None:
+        """Return the tasks that a PodGroup lacks of its minimum, None if it has too few."""
+        if self._is_met(member):
+            return []
+        if member.sub not in self._queues:
+            return None
+        missing = sub_missing(self._ssn, member.sub)
+        rows = [row for row in self._left(member.sub) if not self._queues[member.sub].is_gated(row)][:missing]
+        return rows if len(rows) == missing else None
 
     def _advance(self, member: Member, nodes: Bool | None) -> bool:
         if not self._is_met(member):

@@ -13,10 +13,10 @@ import numpy as np
 from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.rows import NodeRows
-from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.placing.batch import placing_of
 from pumice.placing.derived import derived
+from pumice.placing.gang_tree import domains_held
 from pumice.volcano.gangs.readiness import sub_missing
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.rules import common_label
@@ -73,7 +73,7 @@ def held_domain(ssn: Session, job: int) -> Bool | None:
     if not label:
         return None
     codes = derived(ssn).label(label).codes
-    held = _held(ssn.tables, ssn.tables.jobs.tasks[job], codes)
+    held = domains_held(ssn.tables, ssn.tables.jobs.tasks[job], codes)
     # With several an earlier scheduler has broken the constraint, and no node is right.
     return None if held is None else (codes == held[0]) & (len(held) == 1 and held[0] >= 0)
 
@@ -83,22 +83,13 @@ def _domains(
 ) -> Iterator[tuple[float, str, Bool]]:
     """Yield the domains in which the tasks may be: how many may have room, the name, and the nodes (N,)."""
     column = derived(ssn).label(label)
-    codes, held = column.codes, _held(ssn.tables, members, column.codes)
+    codes, held = column.codes, domains_held(ssn.tables, members, column.codes)
     # Some domain is known already. With several, an earlier scheduler has broken the constraint, and no place is right.
     numbers = range(len(column.values)) if held is None else held if len(held) == 1 and -1 not in held else ()
     usable = codes >= 0 if only is None else (codes >= 0) & only
     room = _room(ssn, rows, np.where(usable, codes, -1), len(column.values))
     for number in numbers:
         yield float(room[number]), column.values[number], usable & (codes == number)
-
-
-def _held(tables: Tables, members: Sequence[int] | AnyArray, codes: I32) -> list[int] | None:
-    """Return the domains in which some of these tasks have nodes, None if none has one."""
-    if not len(members):
-        return None
-    tasks, rows = tables.tasks, np.asarray(members)
-    there = tasks.node[rows[(ACTIVE[tasks.status[rows]] > 0) & (tasks.node[rows] >= 0)]]
-    return sorted(set(codes[there].tolist())) or None
 
 
 def _room(ssn: Session, rows: Sequence[int], codes: I32, count: int) -> F64:

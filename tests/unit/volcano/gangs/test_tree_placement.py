@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from bench import nested_trees
 from bench.native_groups import CONFS
 from bench.native_trees import can_start, case_of, one_pass, places
+from pumice.placing.small_gangs import Searched
+from pumice.placing.small_trees import SmallTrees
 from pumice.runtime.policy.conf import loaded_from_text
 from pumice.runtime.policy.languages import builtin_registry
 from tests.unit.cli.test_native_groups import SCHEDULERS, Raw, node, schedule
@@ -269,3 +272,34 @@ def test_random_trees_start_by_whole_groups_wherever_there_is_a_placement(dialec
     cases = [each for each in (case_of(dice) for _ in range(80)) if can_start(each)]
     assert all(places(each, dialect, policy) for each in cases)
     assert 0 < sum(map(one_pass, cases)) < len(cases), "some are hard to place"
+
+
+@both
+def test_random_trees_with_domains_at_several_levels_start_exactly_where_brute_force_finds_a_placement(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy, dice = loaded_from_text(CONFS[dialect], builtin_registry(), where=dialect).policy, random.Random(1)
+    cases = [nested_trees.case_of(dice) for _ in range(130)]
+    can = [nested_trees.can_start(each) for each in cases]
+    assert [nested_trees.starts(each, dialect, policy) for each in cases] == can and not all(can)
+    monkeypatch.setattr(SmallTrees, "search", lambda *_: Searched([]))
+    hard = (nested_trees.starts(each, dialect, policy) != starts for each, starts in zip(cases, can, strict=True))
+    assert any(hard), "some are not placed in order"
+
+
+@both
+def test_a_tree_that_grows_stays_in_the_domains_of_what_runs(tmp_path: Path, dialect: str) -> None:
+    """The tree is in a zone with room for one group more, and not in the rack of the set that lacks one."""
+    tree = [
+        composite("all", 2, rack="zone"),
+        composite("inner", 2, "all", rack="rack"),
+        *(group(name, 1, "inner") for name in "xy"),
+        group("z", 1),
+    ]
+    (runs,) = pods(dialect, "x", 1, nodeName="a0")
+    waits = [each for name in "yz" for each in pods(dialect, name, 1)]
+    running = {**runs, "status": {"phase": "Running"}}
+    nodes = [node("a0", 1, zone="a", rack="r0"), node("a1", 1, zone="a", rack="r1"), node("b", 4, zone="b", rack="r2")]
+    assert not schedule(tmp_path, dialect, *nodes, *tree, running, *waits).json["binds"]
+    nodes[0] = node("a0", 2, zone="a", rack="r0")
+    assert schedule(tmp_path, dialect, *nodes, *tree, running, *waits).json["binds"] == {"ml/y-0": "a0", "ml/z-0": "a1"}

@@ -11,8 +11,9 @@ from pumice.kai.engine.chunks import tasks_in_order
 from pumice.kai.engine.members import members
 from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.placement.place_part import placer
-from pumice.placing.gang_tree import is_tree
+from pumice.placing.gang_tree import Member, is_tree
 from pumice.placing.small_gangs import Searched, SmallGangs
+from pumice.placing.small_trees import SmallTrees
 
 
 def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Part) -> bool:
@@ -30,25 +31,20 @@ def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Par
     return _put(ssn, stmt, part.job, small.search(rows, len(part.rows)))
 
 
-def place_small_tree(ssn: Session, small: SmallGangs, stmt: Statement, job: int) -> bool:
+def place_small_tree(ssn: Session, trees: SmallTrees, stmt: Statement, job: int) -> bool:
     """Place groups of a tree that make up its minimum, on idle resources. Return False with nothing changed."""
-    tables, placing = ssn.tables, placer(ssn)
-    root = members(ssn, job)
-    # Flat trees alone: how groups of an inner set are chosen would multiply the choices.
-    if not is_tree(tables, job) or placing.is_grouped(job) or ssn.ledger.devices is not None:
+    tables = ssn.tables
+    if not is_tree(tables, job) or ssn.ledger.devices is not None:
         return False
 
-    def active(sub: int) -> int:
-        return active_of(tables, sub)
+    def needed(member: Member) -> list[int] | None:
+        """Return the tasks that a pod set lacks of its minimum, None if it has too few."""
+        missing = member.least - (active_of(tables, member.sub) if member.sub >= 0 else 0)
+        waiting = tasks_in_order(ssn, member.sub) if missing > 0 and member.sub >= 0 else ()
+        rows = [row for row in waiting if tables.tasks.status[row] == PENDING and not tables.tasks.gate[row]]
+        return rows[: max(missing, 0)] if len(rows) >= missing else None
 
-    groups = []
-    for each in root.inside:
-        if each.sub >= 0 and not each.is_satisfied(active):
-            rows = [row for row in tasks_in_order(ssn, each.sub) if tables.tasks.status[row] == PENDING]
-            needed = [row for row in rows if not tables.tasks.gate[row]][: each.least - active(each.sub)]
-            if len(needed) + active(each.sub) >= each.least:
-                groups.append(needed)
-    return _put(ssn, stmt, job, small.search_groups(groups, root.least - root.reached(active)))
+    return _put(ssn, stmt, job, trees.search(members(ssn, job), needed))
 
 
 def _put(ssn: Session, stmt: Statement, job: int, found: Searched) -> bool:
