@@ -16,7 +16,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.blockers import DESERVED, QueueLimit
 from pumice.volcano import points
 from pumice.volcano.topology.label_domains import held_domain
-from pumice.volcano.topology.rules import common_label, in_label_domain, labels_of_groups
+from pumice.volcano.topology.rules import common_label, domains_of_groups, in_label_domain
 
 
 def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False) -> dict[int, list[int]]:
@@ -50,7 +50,7 @@ def starving_jobs(ssn: Session, *, with_topology: bool, in_domains: bool = False
 
 def _knows_domains(ssn: Session, job: int) -> bool:
     """Return True if evictions for a gang can be kept to the domains in which its pods must be."""
-    return bool(common_label(ssn.tables, job) or labels_of_groups(ssn.tables, job))
+    return bool(common_label(ssn.tables, job) or domains_of_groups(ssn.tables, job))
 
 
 def all_of(starving: dict[int, list[int]]) -> AnyArray:

@@ -7,6 +7,8 @@ recoverAllocatedHyperNode.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pumice.algorithms.groups import distinct
@@ -16,6 +18,7 @@ from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.model.workloads.podgroup import NetworkTopology
+from pumice.placing.gang_tree import Member, is_tree, members_of
 
 
 def job_bound(tables: Tables, job: int) -> int | None:
@@ -47,19 +50,33 @@ def common_label(tables: Tables, job: int) -> str:
     return gang.topology.required
 
 
-def labels_of_groups(tables: Tables, job: int) -> dict[int, str]:
-    """Return the node label in one domain of which all pods of a PodGroup must be, by sub-job, for a tree of which some
-    PodGroups have domains of their own. Empty for other jobs, and for trees with domains of groups of groups."""
-    gang = tables.jobs.groups[job].gang if in_label_domain(tables, job) else None
-    if gang is None:
+class GroupDomain(NamedTuple):
+    """A node label, in one domain of which all pods of a group in a tree must be. ``subs``: the sub-jobs of the
+    group."""
+
+    label: str
+    subs: tuple[int, ...]
+
+
+def domains_of_groups(tables: Tables, job: int) -> dict[int, tuple[GroupDomain, ...]]:
+    """Return the domains in which each sub-job must be, those of the groups that contain it first, for a tree of which
+    some groups have domains of their own. Empty for other jobs."""
+    if not (in_label_domain(tables, job) and is_tree(tables, job)):
         return {}
-    labels = {each.name: each.topology.required for each in gang.sub_groups if each.topology is not None}
-    if not labels or labels.keys() & gang.children().keys():
-        return {}
-    # The UID of a sub-job is that of its job, a separator, and the name of the group.
-    start = len(tables.jobs.uids[job]) + 1
-    named = {sub: tables.subs.uids[sub][start:] for sub in tables.jobs.subs[job]}
-    return {sub: labels[name] for sub, name in named.items() if name in labels}
+    found: dict[int, tuple[GroupDomain, ...]] = {}
+
+    def walk(member: Member, above: tuple[GroupDomain, ...]) -> None:
+        if member.topology is not None:
+            above = (*above, GroupDomain(member.topology.required, tuple(member.subs)))
+        if member.sub >= 0 and above:
+            found[member.sub] = above
+        for each in member.inside:
+            walk(each, above)
+
+    # The domain of the tree itself is that of the job.
+    for each in members_of(tables, job).inside:
+        walk(each, ())
+    return found
 
 
 def has_hard(tables: Tables, job: int) -> bool:

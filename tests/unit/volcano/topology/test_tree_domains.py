@@ -93,6 +93,46 @@ def test_the_racks_are_in_the_domain_of_the_tree(tmp_path: Path) -> None:
     assert victims == ["m10", "m11", "m20", "m21"]
 
 
+def _nested(*, left: str, right: str, inner: str = "", least: int = 2) -> list[Raw]:
+    """Return two CompositePodGroups of two groups of one pod. ``left``, ``right``, ``inner``: labels of the domains of
+    each, and of their groups."""
+    sets = [
+        composite(name, 2, "all", rack=label, priorityClassName="high")
+        for name, label in (("left", left), ("right", right))
+    ]
+    names = [(of, f"{of}-{i}") for of in ("left", "right") for i in (0, 1)]
+    groups = [group(name, 1, of, rack=inner, priorityClassName="high") for of, name in names]
+    members = [pod for _, name in names for pod in pods("volcano", name, 1)]
+    return [composite("all", least, priorityClassName="high"), *sets, *groups, *members]
+
+
+def test_each_set_of_groups_has_a_rack(tmp_path: Path) -> None:
+    nodes = racks(a=1, b=2, c=2, d=1)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *_nested(left="rack", right="rack"))
+    assert victims == ["b0", "b1", "c0", "c1"]
+    assert placed["left-0-0"][0] == placed["left-1-0"][0] != placed["right-0-0"][0] == placed["right-1-0"][0]
+
+
+def test_a_set_without_a_domain_goes_where_the_other_leaves_room(tmp_path: Path) -> None:
+    nodes = racks(a=1, b=2, d=1)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *_nested(left="rack", right=""))
+    assert victims == ["a0", "b0", "b1", "d0"]
+    assert {placed["left-0-0"], placed["left-1-0"]} == {"b0", "b1"}
+
+
+def test_nothing_is_evicted_where_no_rack_holds_a_set_of_groups(tmp_path: Path) -> None:
+    nodes = racks(a=1, b=1, c=1, d=1)
+    assert result(tmp_path, *nodes, *filled(nodes), *_nested(left="rack", right="rack")) == ([], {})
+
+
+def test_domains_of_groups_are_in_that_of_their_set(tmp_path: Path) -> None:
+    # The zones a and b hold a set each, in racks of which each holds one pod.
+    nodes = racks(a1=1, a2=1, b1=1, b2=1, c1=1)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *_nested(left="zone", right="zone", inner="rack"))
+    assert victims == ["a10", "a20", "b10", "b20"]
+    assert placed["left-0-0"][0] == placed["left-1-0"][0] != placed["right-0-0"][0]
+
+
 @pytest.mark.parametrize("free", ["a", "b"])
 def test_a_rack_that_is_free_takes_a_group_without_victims(tmp_path: Path, free: str) -> None:
     nodes = racks(a=2, b=2)

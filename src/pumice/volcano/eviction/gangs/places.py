@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from pumice.model.status import TaskStatus
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
 from pumice.volcano.topology.label_domains import domains_to_vacate
-from pumice.volcano.topology.rules import common_label, has_hard, labels_of_groups
+from pumice.volcano.topology.rules import common_label, domains_of_groups, has_hard
 
 
 class GangPlace(NamedTuple):
@@ -32,7 +32,13 @@ class GangPlaces:
     def __init__(self, ssn: Session, job: int) -> None:
         self._ssn, self.job = ssn, job
         self._hypernodes: dict[int, GangPlace] = ssn.shared(GangPlace, dict)
+        self._of_each = domains_of_groups(ssn.tables, job)
         self._before_trials: dict[tuple[int, str], list[GangPlace]] = {}  # by sub-job and place
+
+    @property
+    def has_inner_domains(self) -> bool:
+        """True if groups of the job have domains of their own."""
+        return bool(self._of_each)
 
     def of_job(self, waiting: list[int], *, promised_kept: bool) -> list[GangPlace]:
         """Return the places to try for the job, of which these tasks wait, in order. ``promised_kept``: places that
@@ -40,8 +46,8 @@ class GangPlaces:
         tables, job = self._ssn.tables, self.job
         if label := common_label(tables, job):
             found = self._in_domains(label, tables.jobs.tasks[job], waiting)
-        elif labels := labels_of_groups(tables, job):
-            found = self._of_groups(waiting, labels)
+        elif self._of_each:
+            found = self._of_groups(waiting)
         else:
             found = self._of_tree()
         promised = tables.tasks.nominated[waiting]
@@ -54,10 +60,15 @@ class GangPlaces:
 
     def of_sub_job(self, sub: int, place: GangPlace) -> list[GangPlace]:
         """Return the places inside one of the job in which a sub-job is tried, in order."""
-        if label := labels_of_groups(self._ssn.tables, self.job).get(sub):
-            tasks = self._ssn.tables.subs.tasks[sub]
-            waiting = tasks[self._ssn.tables.tasks.status[tasks] == TaskStatus.PENDING]
-            return self._in_domains(label, tasks, waiting.tolist(), place)
+        if sub in self._of_each:
+            found = [place]
+            # Inwards: each group's domain is in that of the group around it. Where a sub-job of a group is placed
+            # already, the others go.
+            for label, subs in self._of_each[sub]:
+                tasks = np.concatenate([self._ssn.tables.subs.tasks[each] for each in subs])
+                waiting = tasks[self._ssn.tables.tasks.status[tasks] == TaskStatus.PENDING].tolist()
+                found = [narrow for each in found for narrow in self._in_domains(label, tasks, waiting, each)]
+            return found
         if not has_hard(self._ssn.tables, self.job):
             return [place]
         gradients = gradients_for_sub_job(self._ssn, sub, place.hypernode, EVICT)
@@ -71,10 +82,11 @@ class GangPlaces:
             found = self._before_trials[sub, place.name] = self.of_sub_job(sub, place)
         return found
 
-    def _of_groups(self, waiting: list[int], labels: Mapping[int, str]) -> list[GangPlace]:
-        """Return the places for a tree of which PodGroups have domains: one domain for all of them, where the fewest
+    def _of_groups(self, waiting: list[int]) -> list[GangPlace]:
+        """Return the places for a tree of which groups have domains: one domain for all of them, where the fewest
         victims have to leave, and then all nodes on which the tree may be."""
-        tables, job, kinds = self._ssn.tables, self.job, set(labels.values())
+        tables, job = self._ssn.tables, self.job
+        kinds = {domains[0].label for domains in self._of_each.values()}
         gang = tables.jobs.groups[job].gang
         assert gang is not None
         if gang.topology is not None:

@@ -16,7 +16,7 @@ from pumice.columns.views import Queue
 from pumice.framework.cycle.budget import Budget
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
-from pumice.framework.cycle.trace import Operation
+from pumice.framework.cycle.trace import Kind, Operation
 from pumice.model.blockers import RECLAIM, Blocker, NeverPreempts, QueueLimit, RoomIsFree, TooFewVictims, TooSmall
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionKind
@@ -121,6 +121,8 @@ class GangSearch:
                     return {}
                 if found is None:
                     continue
+                if trials.has_inner_domains:
+                    found = self._sparing(stmt, trials, place, each, found)
                 # A plan is found in a trial that is rolled back, and then repeated in the statement. A plugin may
                 # still refuse it.
                 mark = stmt.mark()
@@ -209,6 +211,18 @@ class GangSearch:
         if not trials.could_place(place, trials.room_without(victims, place)):
             return None
         return trials.plan(stmt, place, victims) if self._budget.spend(trials.steps(victims)) else None
+
+    def _sparing(
+        self, stmt: Statement, trials: GangTrials, place: GangPlace, victims: list[int], found: GangPlan
+    ) -> GangPlan:
+        """Return a plan without the victims on nodes of other domains than those where the plan puts the gang, or the
+        plan itself if there is none."""
+        tasks, moves = self._ssn.tables.tasks, (op for op in found.plan if op.kind is Kind.PIPELINE)
+        taken = {node for op in moves for node in op.placement.nodes}
+        # All victims of a job or none: it may have been counted on that it leaves whole.
+        jobs = {int(tasks.job[row]) for row in victims if int(tasks.node[row]) in taken}
+        needed = [row for row in victims if int(tasks.job[row]) in jobs]
+        return (self._plan(stmt, trials, place, needed) if len(needed) < len(victims) else None) or found
 
 
 def _refuted(trials: GangTrials, victims: VictimsByPlace, place: GangPlace, emptied: GangRoom) -> Blocker | None:

@@ -38,6 +38,11 @@ class GangTrials:
         #: Groups of the tree that the job does not need.
         self.spare = groups_to_spare(ssn, places.job, sub_queues)
 
+    @property
+    def has_inner_domains(self) -> bool:
+        """True if groups of the job have domains within a place, which the choice of victims there does not know."""
+        return self._places.has_inner_domains
+
     # -- sums ---------------------------------------------------------------------------------------------------------
 
     def room(self, future: F64, nodes: AnyArray | None = None) -> GangRoom:
