@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.algorithms.groups import distinct
+from pumice.algorithms.sums import sums_by
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 
 #: Places on one node that are counted at most.
@@ -41,9 +42,8 @@ class RoomOverTime:
 
     def at(self, moment: float) -> F64:
         """Return what is free at a moment. Shape (N, R)."""
-        found, gone = self._free.copy(), int(np.searchsorted(self._end, moment, side="right"))
-        np.add.at(found, self._node[:gone], self._amount[:gone])
-        return found
+        gone = int(np.searchsorted(self._end, moment, side="right"))
+        return self._free + sums_by(self._node[:gone], self._amount[:gone], len(self._free))
 
     def moments(self, now: float) -> F64:
         """Return when pods end, after now, ascending."""
@@ -55,9 +55,10 @@ class RoomOverTime:
         free, found, gone = self._free.copy(), np.empty(len(moments)), 0
         here = places(free, demand)
         for i, until in enumerate(np.searchsorted(self._end, moments, side="right").tolist()):
-            np.add.at(free, self._node[gone:until], self._amount[gone:until])
             # Only of nodes on which something ends, so that many moments cost little more than one.
-            nodes, gone = distinct(self._node[gone:until]), until
+            nodes, which = np.unique(self._node[gone:until], return_inverse=True)
+            free[nodes] += sums_by(which, self._amount[gone:until], len(nodes))
+            gone = until
             here[nodes] = places(free[nodes], demand._replace(nodes=demand.nodes[nodes]))
             found[i] = here.sum()
         return found

@@ -249,11 +249,15 @@ class Placing(Chooser):
         scores: list[float] = score[top].tolist()
         self._finite(cls, sum(scores))
         rows = top if everywhere else nodes.rows[top]
+        assert fit.next_score is not None
+        # Whole nodes are frequent. None of them takes a second task, so the order of the scores is the choice.
+        if (fit.next_score[rows] == -np.inf).all():
+            found: list[int] = rows[np.lexsort((rows, -score[top]))][:count].tolist()
+            return found
 
         def score_after(rows: AnyArray, after: F64) -> F64:
             return self.feasible.look(cls, NodeRows(self._tables, rows, after=after, cls=cls)).where_idle()
 
-        assert fit.next_score is not None
         second: list[float] = fit.next_score[rows].tolist()
         # A node leads until its score after one more task falls below the next node's. Most nodes take one or two
         # tasks, so the second score is known beforehand and only later ones are computed.

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
 from typing import NamedTuple
@@ -158,11 +158,13 @@ class LastTrial(NamedTuple):
     evicted: Bool
 
     @staticmethod
-    def of(count: int, operations: Sequence[Operation] = (), position: Mapping[int, int] | None = None) -> LastTrial:
-        """Return what operations, in the order in which they were taken back, come to. ``position``: of each row among
-        the tasks; without it, the row itself."""
+    def of(
+        count: int, operations: Sequence[Operation] = (), positions: Callable[[Sequence[int]], AnyArray] | None = None
+    ) -> LastTrial:
+        """Return what operations, in the order in which they were taken back, come to. ``positions``: of some rows
+        among the tasks; without it, the rows themselves."""
         last_trial = LastTrial(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count, dtype=bool))
-        last_trial.take(operations, position)
+        last_trial.take(operations, positions)
         return last_trial
 
     def promises(self) -> AnyArray:
@@ -171,12 +173,14 @@ class LastTrial(NamedTuple):
         found: AnyArray = evicted[self.status[evicted] == PIPELINED]
         return found
 
-    def take(self, operations: Sequence[Operation], position: Mapping[int, int] | None = None) -> None:
+    def take(
+        self, operations: Sequence[Operation], positions: Callable[[Sequence[int]], AnyArray] | None = None
+    ) -> None:
         """Take in further operations that were taken back."""
         # In order, so that the operation that was taken back last is the one that is kept.
         for op in operations:
             rows = list(op.placement.rows)
-            where = rows if position is None else [position[row] for row in rows]
+            where = rows if positions is None else positions(rows)
             self.status[where], self.node[where], self.evicted[where] = AFTER[op.kind], op.placement.nodes, op.evicted
 
 

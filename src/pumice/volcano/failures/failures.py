@@ -10,7 +10,7 @@ belongs to that job alone and is not shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,8 +179,9 @@ class Failures:
         """Ask the hooks about one task of each class."""
         tables, nodes = self._tables, self._placing.feasible.all_nodes
         rows = tables.jobs.tasks[job]
-        one_of = dict(zip(tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
-        return all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.values())
+        # By array, because most gangs have thousands of tasks and one class.
+        one_of = rows[np.unique(tables.tasks.cls[rows], return_index=True)[1]]
+        return all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.tolist())
 
     def _kind(self, job: int) -> tuple[Hashable, ...]:
         """Return the key under which failures of equal jobs are kept."""
@@ -220,12 +221,19 @@ class Failures:
 
     def keep(self, job: int, attempt: Attempt, steps: int = 0) -> None:
         """Keep how the attempt of a fresh job failed, after so many steps, and write it into the trace."""
-        rows = self._tables.jobs.tasks[job].tolist()
+        rows = self._tables.jobs.tasks[job]
         # Tasks are stored by position in their job, so that the failure can be applied to another job.
-        position = {row: i for i, row in enumerate(rows)}
-        last_trial = LastTrial.of(len(rows), attempt.undone, position) if attempt.undone else None
-        errors = tuple((position[row], each) for row, each in attempt.errors)
-        asked = tuple(each._replace(tasks=tuple(position[row] for row in each.tasks)) for each in attempt.asked)
+        order = rows.argsort()
+
+        def positions(some: Sequence[int]) -> AnyArray:
+            # By array, because a gang may have thousands of tasks and fails often.
+            found: AnyArray = order[np.searchsorted(rows, some, sorter=order)]
+            return found
+
+        last_trial = LastTrial.of(len(rows), attempt.undone, positions) if attempt.undone else None
+        failed = positions([row for row, _ in attempt.errors]).tolist() if attempt.errors else ()
+        errors = tuple((at, each) for at, (_, each) in zip(failed, attempt.errors, strict=True))
+        asked = tuple(each._replace(tasks=tuple(positions(each.tasks).tolist())) for each in attempt.asked)
         alone = last_trial is None and not errors and bool(asked) and not any(question.allowed for question in asked)
         said = (b"", b"") if last_trial is None else (last_trial.status.tobytes(), last_trial.evicted.tobytes())
         content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))

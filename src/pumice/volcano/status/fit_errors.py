@@ -24,6 +24,8 @@ from pumice.model.status import TaskStatus
 
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
 # Allocated too: a task that keeps its place without being bound still waits for its gang.
+#: The byte of a task of which nothing was undone: -1.
+_NOT_UNDONE = 0xFF
 _WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
@@ -137,11 +139,13 @@ def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bo
         + [f"{min_available} minAvailable"]
     )
     text = ", ".join(["pod group is ready" if ready else "pod group is not ready", *parts])
-    lasts = np.frombuffer(undone, dtype=np.int8).tolist()
+    lasts = Counter(undone)
     if lasts:
-        reasons = Counter(map(_pending_label, lasts))
+        reasons = Counter[str]()
+        for last, count in lasts.items():
+            reasons[_pending_label(-1 if last == _NOT_UNDONE else last)] += count
         text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
-    return FailedAttempt(lasts.count(ALLOCATED), text)
+    return FailedAttempt(lasts[ALLOCATED], text)
 
 
 def _pending_label(last: int) -> str:
