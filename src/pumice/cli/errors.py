@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -19,6 +20,23 @@ from pumice.runtime.printing import escaped
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 _PATHS_SHOWN = 3
 _OURS_TO_NAME = (errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOTDIR, errno.EPERM, errno.ENAMETOOLONG, errno.EROFS)
+
+
+#: How messages name standard input.
+STDIN_NAME = "standard input"
+_STDIN_FILE = "pumice.stdin_file"
+
+
+def name_as_stdin(path: Path) -> None:
+    """Note that a file has what standard input said. Messages then name standard input, as ``as_given`` says."""
+    click.get_current_context().meta[_STDIN_FILE] = str(path)
+
+
+def as_given(text: str) -> str:
+    """Return a message with standard input in the place of the file that readers were given for it."""
+    ctx = click.get_current_context(silent=True)
+    path = None if ctx is None else ctx.meta.get(_STDIN_FILE)
+    return text if path is None else text.replace(path, STDIN_NAME)
 
 
 class InputError(click.ClickException):
@@ -37,7 +55,8 @@ class InputError(click.ClickException):
 
 def nothing_usable(paths: Sequence[str]) -> InputError:
     """The input has no object and no job."""
-    where = ", ".join(paths[:_PATHS_SHOWN]) + (", …" if len(paths) > _PATHS_SHOWN else "")
+    named = [STDIN_NAME if path == "-" else path for path in paths[:_PATHS_SHOWN]]
+    where = ", ".join(named) + (", …" if len(paths) > _PATHS_SHOWN else "")
     return InputError(f"{where}: found nothing usable, wanted manifests or a trace")
 
 
@@ -60,6 +79,9 @@ def guarded(ctx: click.Context) -> Iterator[None]:
         yield
     except click.UsageError as error:
         raise _of_usage(error) from error
+    except InputError as error:
+        error.problems = tuple(map(as_given, error.problems))
+        raise
     except (click.exceptions.Exit, click.ClickException, click.Abort):
         raise
     except KeyboardInterrupt:
@@ -75,7 +97,11 @@ def guarded(ctx: click.Context) -> Iterator[None]:
 
 def _of_usage(error: click.UsageError) -> InputError:
     """One line, and where to read more."""
-    text = error.format_message().rstrip(".")
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        # click lists all values that an option may have, a line each.
+        text = f"missing {error.param.param_type_name} {error.param.get_error_hint(error.ctx)}"
+    else:
+        text = error.format_message().rstrip(".")
     more = f" ({error.ctx.command_path} --help for more)" if error.ctx is not None else ""
     return InputError(text[:1].lower() + text[1:] + more)
 

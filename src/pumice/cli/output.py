@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from pumice.cli.console import Console
-from pumice.cli.errors import FAILED, InputError
+from pumice.cli.errors import FAILED, InputError, as_given
 from pumice.runtime.printing import escaped, json_text
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def console() -> Console:
 
 def say(text: str) -> None:
     """A message beside the result, on a line of its own."""
-    click.echo(escaped(text), err=True)
+    click.echo(escaped(as_given(text)), err=True)
 
 
 def tell_input(problems: Iterable[Problem], notes: Iterable[str]) -> None:
@@ -128,4 +128,4 @@ def fail_for(ctx: click.Context, problems: Iterable[Problem]) -> None:
 
 def described(problems: Iterable[Problem]) -> list[dict[str, str]]:
     """The stable shape of problems in JSON."""
-    return [{"severity": p.severity.value, "where": p.where, "what": p.what} for p in problems]
+    return [{"severity": p.severity.value, "where": as_given(p.where), "what": as_given(p.what)} for p in problems]

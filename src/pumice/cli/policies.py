@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from pumice.cli.errors import InputError
+from pumice.cli.errors import STDIN_NAME, InputError
 from pumice.cli.output import say
 from pumice.cli.params import STDIN, require_there, stdin_bytes
 
@@ -26,8 +26,6 @@ LENIENT_HELP = (
     "Unknown parts of the policy file, actions too, are errors; or each is ignored with a warning. Volcano ignores "
     "them silently."
 )
-#: What messages and results call a policy that was read from standard input.
-STDIN_NAME = "standard input"
 
 
 def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:

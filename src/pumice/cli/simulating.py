@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
-from pumice.cli.errors import InputError, nothing_usable
+from pumice.cli.errors import InputError, as_given, nothing_usable
 from pumice.cli.params import SPAN
 
 if TYPE_CHECKING:
@@ -109,9 +110,10 @@ def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
             f"{snapshots[0]}: found a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
         )
     try:
-        return read_inputs(with_columns(inputs, flags.columns), flags.nodes)
+        found = read_inputs(with_columns(inputs, flags.columns), flags.nodes)
     except TraceError as error:
         raise InputError(str(error)) from None
+    return replace(found, sources=tuple(map(as_given, found.sources)))
 
 
 def require_nodes(found: Inputs, inputs: Sequence[str]) -> None:

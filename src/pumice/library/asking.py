@@ -43,7 +43,9 @@ def ask(server: str, path: str, parameters: Iterable[tuple[str, str]] = ()) -> t
         text = error.read(_TEXT_MAX).decode("utf-8", "replace").strip().removeprefix("error: ")
         raise InputError(f"{server[:60]}: {text or error.reason}") from None
     except (URLError, OSError, HTTPException, ValueError) as error:
-        raise InputError(f"{server[:60]}: {getattr(error, 'reason', error)}") from None
+        reason = getattr(error, "reason", error)
+        why = reason.strerror if isinstance(reason, OSError) and reason.strerror else reason
+        raise InputError(f"{server[:60]}: {why}") from None
     if len(body) > _ANSWER_BYTES_MAX:
         raise InputError(f"{server[:60]}: found an answer of more than {_ANSWER_BYTES_MAX >> 20} MB")
     return body.decode("utf-8", "replace"), code

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.library.run import Run
     from pumice.sim.world import Progress
 
+_PROBLEMS_MAX = 20  # in one error
 Span = float | str  # seconds, or a text such as "7d"
 
 
@@ -72,7 +73,8 @@ def read_cluster(paths: Sequence[str], nodes: str | None = None) -> Cluster:
         raise InputError(str(error)) from None
     scene = inputs.scene
     if not scene.objects and not scene.works:
-        raise InputError([f"{', '.join(paths[:3])}: found nothing usable", *map(str, scene.problems[:20])])
+        why = [f"{problem.where}: {problem.what}" for problem in scene.problems[:_PROBLEMS_MAX]]
+        raise InputError([*why, f"{', '.join(paths[:3])}: found nothing usable, wanted manifests or a trace"])
     return Cluster(inputs, tuple(paths), nodes)
 
 

@@ -194,7 +194,7 @@ def test_swf(tmp_path: Path) -> None:
     ]
     assert trace.nodes is not None
     assert len(trace.nodes) == 300
-    assert trace.notes[-1] == "1 jobs ran longer than they had asked for, and do so here"
+    assert trace.notes[-1] == "jobs that ran longer than they had asked for, and do so here: 1"
 
 
 def test_swf_bad_lines(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_folder_with_one_swf_log_is_that_log(tmp_path: Path) -> None:
     source = recognise(tmp_path)
     assert source is not None and len(source.read().jobs) == 1
     (tmp_path / "more.swf").write_text("")
-    with pytest.raises(TraceError, match=r"found a folder with 2 logs, wanted one \.swf file: log\.swf, more\.swf"):
+    with pytest.raises(TraceError, match=r"found a folder with 2 logs: log\.swf, more\.swf; wanted one \.swf file"):
         source.read()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from pumice.cli.errors import InputError, nothing_usable
+from pumice.cli.errors import InputError, name_as_stdin, nothing_usable
 from pumice.cli.output import say, tell_problems
 from pumice.cli.params import STDIN, require_there, stdin_bytes
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, PolicyChoice, choose_policy, plugins_option, saved_policy
@@ -94,6 +94,7 @@ def readable(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
         raise InputError("standard input (-) can be read once")
     with tempfile.TemporaryDirectory() as folder:
         written = _written(stdin_bytes(), Path(folder) / "stdin", is_named=bool(named[0]))
+        name_as_stdin(written)
         found = zip(paths, formats, strict=True)
         yield tuple(each if before is None else f"{before}{written}" for each, before in found)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.cli.console import Table
+from pumice.cli.errors import STDIN_NAME
 from pumice.cli.output import console, print_json, say
 from pumice.cli.params import STDIN, require_there, stdin_bytes
 from pumice.cli.policies import plugins_option, registry_of
@@ -38,7 +39,7 @@ def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -
     from pumice.framework.plugin.errors import PolicyError
     from pumice.runtime.policy.check import described, warnings_of
 
-    shown = "standard input" if conf == STDIN else conf
+    shown = STDIN_NAME if conf == STDIN else conf
     try:
         policy = _read(conf, plugins_dir)
     except PolicyError as error:
@@ -64,7 +65,7 @@ def _read(conf: str, plugins_dir: str) -> Policy:
         require_there((conf,))
         return load_policy(Path(conf), registry_of(plugins_dir))
     raw = stdin_bytes(SIZE_MAX + 1)
-    return loaded_from_bytes(raw, registry_of(plugins_dir), where="standard input").policy
+    return loaded_from_bytes(raw, registry_of(plugins_dir), where=STDIN_NAME).policy
 
 
 def _print(conf: str, policy: Policy) -> None:

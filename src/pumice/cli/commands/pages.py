@@ -13,7 +13,7 @@ import click
 from pumice.cli.answers.world import WorldOptions, conf_option, namespaces_option, world_options
 from pumice.cli.errors import InputError
 from pumice.cli.extras import require
-from pumice.cli.output import print_json, say
+from pumice.cli.output import fail_for, print_json, say
 from pumice.cli.run_flags import place
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     metavar="F.conf",
     help="Print as JSON what the page Policy answers about this policy, tried on the newest cycle; serve nothing.",
 )
+@click.pass_context
 def pages(
+    ctx: click.Context,
     files: tuple[str, ...],
     conf: Path | None,
     plugins_dir: str,
@@ -77,11 +79,13 @@ def pages(
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     if seen is not None and document != "jobs":
         raise InputError("--for-namespaces: wanted --print jobs as well")
-    if try_policy is not None:
-        asyncio.run(_try(source_of(files, options), try_policy))
-        return
-    if document is not None:
-        asyncio.run(_print(source_of(files, options), document, seen))
+    if try_policy is not None or document is not None:
+        source = source_of(files, options)
+        if try_policy is not None:
+            asyncio.run(_try(source, try_policy))
+        elif document is not None:
+            asyncio.run(_print(source, document, seen))
+        fail_for(ctx, source.problems)
         return
     require("pages", "serve")
     address, port = place("--listen", listen)

@@ -14,10 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.cli.answers.world import readable
-from pumice.cli.errors import FAILED, INTERRUPTED, InputError
+from pumice.cli.errors import FAILED, INTERRUPTED, STDIN_NAME, InputError
 from pumice.cli.output import STDOUT, fail_for, print_json, say, takes_stdout, tell_input
 from pumice.cli.params import STDIN, engine_option
-from pumice.cli.policies import STDIN_NAME, stdin_policy
+from pumice.cli.policies import stdin_policy
+from pumice.report.units import counted
 
 if TYPE_CHECKING:
     from pumice.sweeps.engines import Engine
@@ -232,7 +233,7 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
     store = Store(options.out)
     wanted = plan.shard(*options.shard)
     done = sum(store.row(each.digest) is not None for each in wanted)
-    say(f"{len(wanted)} universes, {done} of them finished before; results in {options.out}")
+    say(f"{counted(len(wanted), 'universe')}, {done:,} finished before; results in {options.out}")
     failures: list[Failure] = []
     try:
         with counting("universes") as show, engine_of(options.engine, options.workers) as engine:
@@ -290,7 +291,7 @@ def _merge(ctx: click.Context, plan: Plan, parts: Sequence[Path], options: _Opti
 
     store, digests = Store(options.out), [each.digest for each in plan.universes]
     for part in parts:
-        say(f"{part}: {store.take(Store(part), digests)} universes")
+        say(f"{part}: {counted(store.take(Store(part), digests), 'universe')}")
     missing = [each for each in plan.universes if store.row(each.digest) is None]
     if missing:
         say(f"error: {len(missing)} of {len(digests)} universes are in no part, such as {missing[0]}")

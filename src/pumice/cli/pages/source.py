@@ -19,6 +19,7 @@ from pumice.cli.policies import registry_of
 if TYPE_CHECKING:
     from pumice.answers.world import World
     from pumice.framework.plugin.policy_file import Policy
+    from pumice.runtime.problems.problem import Problem
     from pumice.web.feed import Feed
     from pumice.web.job_times import JobTimes
     from pumice.web.policy_trials import PolicyTrials
@@ -29,6 +30,7 @@ class Source(Struct, frozen=True):
     """``fill``: gives the feed what pages show, and ends when nothing more comes. ``explain``: answers about a job.
     ``policies``: tries policies. ``starts``: works out when waiting jobs are expected to start, as JSON; ``relief``:
     the change that lets most start. Both may raise NoResult. ``start_checks``: compares expected starts with real ones.
+    ``problems``: what of the input could not be used.
     """
 
     fill: Callable[[Feed], Awaitable[None]]
@@ -37,6 +39,7 @@ class Source(Struct, frozen=True):
     starts: Callable[[], dict[str, Any]] | None = None
     relief: Callable[[], dict[str, Any]] | None = None
     start_checks: Callable[[JobTimes], Awaitable[dict[str, Any]]] | None = None
+    problems: tuple[Problem, ...] = ()
 
     def ask(self, feed: Feed) -> None:
         """Let a feed work out once, in a thread, what can be."""
@@ -123,4 +126,5 @@ def _of_world(asked: Question, plugins_dir: str) -> Source:
         policies,
         partial(page_starts, asked.world),
         partial(relief_of, asked.world, digest),
+        problems=asked.problems,
     )

@@ -18,11 +18,12 @@ from msgspec import Struct
 from pumice.cli.answers.world import WorldOptions, conf_option, world_options
 from pumice.cli.console import Column, Table
 from pumice.cli.errors import InputError
-from pumice.cli.output import console
+from pumice.cli.output import console, fail_for
 from pumice.report.units import counted, percent
 
 if TYPE_CHECKING:
     from pumice.cli.console import Console
+    from pumice.runtime.problems.problem import Problem
 
 #: Columns of a bar that shows a share.
 _BAR = 30
@@ -39,7 +40,9 @@ _REASONS_MAX, _CLOSED_MAX = 20, 8
 )
 @click.option("--once", is_flag=True, help="Print once and exit, as always without a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document, once: what the page Overview reads.")
+@click.pass_context
 def top(
+    ctx: click.Context,
     of: tuple[str, ...],
     conf: Path | None,
     plugins_dir: str,
@@ -64,11 +67,12 @@ def top(
     options = WorldOptions(conf, strict, plugins_dir, now, scheduler_name)
     is_url = len(of) == 1 and of[0].startswith(("http://", "https://"))
     look = _asked(of[0]) if is_url else _read(of, options)
-    if as_json:
-        click.echo(look.overview())
-        return
-    if once or not is_url or not sys.stdout.isatty():
-        _show(_decoded(look.overview()), look.relief())
+    if as_json or once or not is_url or not sys.stdout.isatty():
+        if as_json:
+            click.echo(look.overview())
+        else:
+            _show(_decoded(look.overview()), look.relief())
+        fail_for(ctx, look.problems)
         return
     try:
         while True:
@@ -82,10 +86,11 @@ def top(
 
 class _Look(Struct, frozen=True):
     """``overview``: returns what the page reads. ``relief``: returns the change that lets most jobs start, as far as it
-    is known, None if it is not."""
+    is known, None if it is not. ``problems``: what of the input could not be used."""
 
     overview: Callable[[], str]
     relief: Callable[[], Mapping[str, Any] | None]
+    problems: tuple[Problem, ...] = ()
 
 
 def _asked(url: str) -> _Look:
@@ -120,7 +125,10 @@ def _read(paths: Sequence[str], options: WorldOptions) -> _Look:
         await asyncio.sleep(0)  # what was handed on from a thread is taken in
         return feed.document("overview").decode()
 
-    return _Look(lambda: asyncio.run(filled()), lambda: None if source.relief is None else source.relief())
+    def relief() -> Mapping[str, Any] | None:
+        return None if source.relief is None else source.relief()
+
+    return _Look(lambda: asyncio.run(filled()), relief, source.problems)
 
 
 def _decoded(text: str) -> dict[str, Any]:

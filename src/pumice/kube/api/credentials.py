@@ -22,6 +22,7 @@ from kubernetes.aio.config.kube_config import KubeConfigLoader, load_kube_config
 
 from pumice.kube.api.access import Access, Headers
 from pumice.kube.api.errors import AccessError, clean
+from pumice.runtime.problems.problem import not_utf8
 
 _log = logging.getLogger("pumice.kube")
 _LIBRARY_LOG = logging.getLogger("kubernetes.aio.config.kube_config")
@@ -152,6 +153,8 @@ async def _loaded(whence: str, load: Callable[[bool], Awaitable[Configuration]],
     except OSError as error:
         why = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         raise AccessError(f"{whence}: cannot be read: {clean(why)}") from None
+    except UnicodeDecodeError as error:
+        raise AccessError(f"{whence}: {not_utf8(error)}") from None
     except Exception as error:  # the library may raise anything for an invalid file
         raise AccessError(f"{whence}: {clean(' '.join(str(error).split()) or type(error).__name__)}") from None
 

@@ -62,6 +62,8 @@ def read_record(folder: Path, from_file: Path | None = None) -> Iterator[Entry]:
     Raises: RecordError if the folder has no files of a record, or they were written by another version. OSError.
     """
     paths = files_of(folder)
+    if not folder.is_dir():
+        raise RecordError(f"{folder}: no such folder")
     if not paths:
         raise RecordError(f"{folder}: found no file of a record ({SUFFIX})")
     last = 0

@@ -72,7 +72,7 @@ def read(path: Path) -> Trace:
             f"{nodes:,} nodes",
             "fields not used: wait time, CPU time, memory, status, user, group, executable, queue, partition, "
             "preceding job, think time",
-            f"{late:,} jobs ran longer than they had asked for, and do so here",
+            *([f"jobs that ran longer than they had asked for, and do so here: {late:,}"] if late else ()),
         ],
         problems=problems.listed(),
     )
@@ -84,8 +84,8 @@ def _log_at(path: Path) -> Path:
         return path
     found = sorted(path.glob("*.swf"))
     if len(found) != 1:
-        names = ", ".join(each.name for each in found[:10])
-        raise TraceError(f"{path}: found a folder with {len(found)} logs, wanted one .swf file: {names}")
+        names = ": " + ", ".join(each.name for each in found[:10]) if found else ""
+        raise TraceError(f"{path}: found a folder with {len(found)} logs{names}; wanted one .swf file")
     return found[0]
 
 

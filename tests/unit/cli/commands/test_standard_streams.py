@@ -66,6 +66,31 @@ def test_manifests_are_read_from_standard_input(cluster: Path, words: tuple[str,
     assert found.code in (0, 1) and "error" not in found.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("schedule", "-"), ("simulate", "-"), ("next", "-"), ("whatif", "-", "--remove", "job/ns/good")),
+        *(("simulate", "-", "--json"), ("schedule", "-", "--json"), ("pages", "-", "--print", "overview")),
+        *(("compare", "default", "default", "-", "--repeats", "1", "--json"), ("top", "-"), ("top", "-", "--json")),
+        ("sweep", "-", "--policy", "default", "--workers", "1", "--out", "{cluster}.sweep"),
+    ],
+    ids=" ".join,
+)
+def test_messages_name_standard_input_and_no_other_file(cluster: Path, words: tuple[str, ...]) -> None:
+    found = run(*(word.format(cluster=cluster) for word in words), stdin=f"{GOOD}\n---\na: [\n")
+    assert found.code == 1, "a document could not be used"
+    assert any(line.startswith("standard input document ") for line in found.lines("error"))
+    assert "stdin.yaml" not in found.out + found.err
+
+
+def test_nothing_usable_on_standard_input_is_said_of_it() -> None:
+    found = run("simulate", "-", stdin="")
+    assert found.code == 2
+    assert found.lines("error") == ["standard input: found nothing usable, wanted manifests or a trace"]
+    assert run("schedule", "-", stdin="").lines("error") == found.lines("error")
+    assert run("simulate", "swf:-", stdin="").lines("error")[0].startswith("trace: standard input: found no row")
+
+
 def test_a_policy_of_a_sweep_from_standard_input_is_one_of_several(cluster: Path) -> None:
     words = ("--policy", "default,-", "--set", "binpack.binpack.weight=1,2", "--workers", "1")
     words += ("--out", f"{cluster}.sweep")
