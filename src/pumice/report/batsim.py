@@ -28,7 +28,7 @@ HEADER = (
 
 
 class Placements:
-    """The nodes that each job was placed on last, from the events of a simulation."""
+    """The nodes on which each job was placed last, from the events of a simulation."""
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self._places = {node: place for place, node in enumerate(nodes)}

@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 
 class Figure(Struct, frozen=True):
-    """One row of the comparison. ``less_is_better`` None: neither is."""
+    """One row of the comparison. ``less_is_better`` None: a smaller value is neither better nor worse."""
 
     name: str
     label: str
@@ -43,8 +43,8 @@ class Figure(Struct, frozen=True):
 
 
 class RunOutcome(Struct, frozen=True):
-    """One run: its seed, its digest, how it ended, and its values by figure; None for what is unknown. ``curves``
-    is what the report draws of it, of the first universe only."""
+    """The result of one run: its seed, its digest, how it ended, and its values by figure, None for what is unknown.
+    ``curves``: what the report draws, of the first universe only."""
 
     seed: int
     digest: str
@@ -54,8 +54,8 @@ class RunOutcome(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A figure of both policies: means over pairs, and the interval of the differences B - A. None of all where some
-    run could not tell it."""
+    """A figure of both policies: means over pairs, and the interval of the differences B - A. All are None if a run
+    could not compute the figure."""
 
     figure: Figure
     a: float | None
@@ -67,12 +67,12 @@ class Row(Struct, frozen=True):
 
     @property
     def tells(self) -> bool:
-        """Whether it is worth a line: some things hardly ever happen, and then not at all."""
+        """Return True if the row is worth a line. Figures in ``_RARE`` do not if they are 0 in all runs."""
         return self.figure.name not in _RARE or any(value for pair in self.pairs for value in pair)
 
     @property
     def better(self) -> str:
-        """``a``, ``b``, or nothing where the difference may be chance or has no better side."""
+        """Return ``a`` or ``b``, "" if the difference is not significant or neither side is better."""
         if self.difference is None or not self.is_significant or self.figure.less_is_better is None:
             return ""
         return "b" if (self.difference.mean < 0) == self.figure.less_is_better else "a"
@@ -103,7 +103,7 @@ def less_is_better(name: str) -> bool | None:
 
 
 def figures_of(summary: Summary) -> dict[Figure, float | None]:
-    """What is compared, in the order in which it is shown."""
+    """Return the values that are compared, by figure, in the order in which they are shown."""
     found: dict[Figure, float | None] = {}
     spreads = (
         ("wait", "wait", Kind.SECONDS, summary.wait),
@@ -138,14 +138,15 @@ def _parts(spread: Spread | None) -> Iterable[tuple[str, str, float | None]]:
 
 
 def outcome_of(summary: Summary, seed: int, *, with_curves: bool = False) -> RunOutcome:
-    """What is kept of a run."""
+    """Return what is kept of a run."""
     run = summary.run
     curves = curves_of(summary) if with_curves else None
     return RunOutcome(seed, run.digest, run.result.ending.value, figures_of(summary), curves)
 
 
 def curves_of(summary: Summary) -> dict[str, Any]:
-    """What is drawn of one run: use by resource, waiting jobs, how long they waited, shares of the largest queues."""
+    """Return what is drawn of one run: use by resource, waiting jobs, how long they waited, shares of the largest
+    queues."""
     history, window = summary.run.history, summary.run.history.figures.window
     counted = [record for record in history.jobs if record.submitted in window]
     over, so_far = wait_lengths(counted, history.now)
@@ -163,11 +164,11 @@ PRIMARY = "wait_mean"
 
 
 class NoSuchFigure(ValueError):
-    """A figure that is not compared: found, wanted."""
+    """A figure is not compared. The text says what was found and what was wanted."""
 
 
 def primary_of(figure: str, outcome: RunOutcome) -> str:
-    """Return the name of the figure that a user calls so (``wait.mean``), "" for ``none``. Raises: NoSuchFigure."""
+    """Return the name of the figure that a user names (``wait.mean``), "" for ``none``. Raises: NoSuchFigure."""
     name = "" if figure == "none" else figure.replace(".", "_")
     known = [each.name for each in outcome.values]
     if name and name not in known:
@@ -195,7 +196,7 @@ class Comparison(Struct, frozen=True):
 
     @property
     def scope(self) -> str:
-        """What the intervals are about, and what they are not about, as a sentence."""
+        """Return what the intervals are about, and what they are not about, as a sentence."""
         if self.block_s:
             blocks = f"blocks of {duration(self.block_s)} of this input, each from an empty cluster on"
             return f"Intervals are about {blocks}, and not about other clusters."
@@ -203,20 +204,20 @@ class Comparison(Struct, frozen=True):
 
     @property
     def rows(self) -> list[Row]:
-        """A row a figure."""
+        """Return one row for each figure."""
         figures = self.pairs[0][0].values
-        return _tested(
+        return _with_significance(
             [_row(figure, [(a.values.get(figure), b.values.get(figure)) for a, b in self.pairs]) for figure in figures],
             self.primary,
         )
 
     @property
     def same(self) -> bool:
-        """Whether both decided the same, everywhere."""
+        """Return True if both policies took the same decisions in every universe."""
         return all(a.digest == b.digest for a, b in self.pairs)
 
     def to_json(self) -> dict[str, Any]:
-        """The stable shape of ``pumice compare --json``, but for the problems."""
+        """Return the document of ``pumice compare --json``, but for the problems."""
         return {
             "a": self.confs[0],
             "b": self.confs[1],
@@ -239,8 +240,8 @@ class Comparison(Struct, frozen=True):
         }
 
 
-def _tested(rows: list[Row], primary: str) -> list[Row]:
-    """Return the rows with what is significant among them."""
+def _with_significance(rows: list[Row], primary: str) -> list[Row]:
+    """Return the rows, marked where the difference is significant."""
     first = next((row for row in rows if row.figure.name == primary), None)
     others = [row for row in rows if row is not first and row.figure.less_is_better is not None]
     goes_on = first is None or (first.difference is not None and first.difference.excludes_zero)

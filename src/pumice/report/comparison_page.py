@@ -13,7 +13,7 @@ from pumice.report.units import counted, duration
 
 
 class ComparisonData(Struct, frozen=True):
-    """One field a part of the page. ``runs``: the curves of A and of B in the first universe."""
+    """The data of the page, one field for each part. ``runs``: the curves of A and of B in the first universe."""
 
     title: str
     subtitle: str
@@ -28,7 +28,7 @@ class ComparisonData(Struct, frozen=True):
 
 
 def comparison_data(compared: Comparison) -> ComparisonData:
-    """Everything that the page shows."""
+    """Return everything that the page shows."""
     runs = [dict(run.curves or {}) for run in compared.pairs[0]]
     moved = f", arrivals moved by up to {duration(compared.shake_s)}" if compared.shake_s else ""
     blocks = f", blocks of {duration(compared.block_s)} of arrivals" if compared.block_s else ""

@@ -19,12 +19,12 @@ RESOURCES_MAX = 6
 
 
 def rounded(value: float) -> float:
-    """Round to five significant digits, more than a curve shows."""
+    """Return the value with five significant digits, more than a curve shows."""
     return float(f"{value:.5g}")
 
 
 def means(series: StepSeries | None, end: float, buckets: int = BUCKETS, factor: float = 1.0) -> list[float]:
-    """Means over ``buckets`` equal parts of the time from the series' start to ``end``, times ``factor``."""
+    """Return means over ``buckets`` equal parts of the time from the start of a series to ``end``, times ``factor``."""
     if series is None:
         return [0.0] * buckets
     starts, values = series.arrays()
@@ -37,7 +37,7 @@ def means(series: StepSeries | None, end: float, buckets: int = BUCKETS, factor:
 
 
 def _areas_until(starts: F64, values: F64, moments: F64) -> F64:
-    """∫ of the step function up to each moment. Shape (moments,)."""
+    """Return the integral of a step function up to each moment. Shape (moments,)."""
     before = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(starts))])
     at = np.maximum(np.searchsorted(starts, moments, side="right") - 1, 0)
     found: F64 = before[at] + values[at] * (moments - starts[at])
@@ -45,7 +45,7 @@ def _areas_until(starts: F64, values: F64, moments: F64) -> F64:
 
 
 def resource_curves(history: History, summary: Summary) -> list[dict[str, Any]]:
-    """Capacity and use of the first resources."""
+    """Return capacity and use of the first resources."""
     found = []
     for use in summary.utilisation[:RESOURCES_MAX]:
         resource, factor = use.resource, 1 / per_unit(use.resource)
@@ -63,13 +63,14 @@ def resource_curves(history: History, summary: Summary) -> list[dict[str, Any]]:
 
 
 def largest_queues(summary: Summary, count: int) -> list[str]:
-    """Those with the largest share over time, in order of name."""
+    """Return the queues with the largest share over time, in order of name."""
     ranked = sorted(summary.queues, key=lambda queue: (-queue.share, -queue.deserved, -queue.jobs, queue.name))
     return sorted(queue.name for queue in ranked[:count])
 
 
 def queue_curves(history: History, summary: Summary, charted: Sequence[str]) -> list[dict[str, Any]]:
-    """Of each charted queue: what it holds by resource, its share, what it deserves, and how many of its jobs wait."""
+    """Return, for each charted queue, what it holds by resource, its share, what it deserves, and its number of waiting
+    jobs."""
     now, satisfied = history.now, {queue.name: queue.satisfied for queue in summary.queues}
     return [
         {
@@ -96,7 +97,7 @@ def rest_curves(history: History, summary: Summary, curves: Sequence[Mapping[str
 
 
 def _held(history: History, table: Mapping[str, StepSeries], summary: Summary) -> list[list[float]]:
-    """By resource, in the order of the summary."""
+    """Return what a queue holds by resource, in the order of the summary."""
     return [
         means(table.get(use.resource), history.now, factor=1 / per_unit(use.resource))
         for use in summary.utilisation[:RESOURCES_MAX]
@@ -104,6 +105,6 @@ def _held(history: History, table: Mapping[str, StepSeries], summary: Summary) -
 
 
 def _less(total: Sequence[float], parts: Sequence[Sequence[float]]) -> list[float]:
-    """What is left of a total; rounding may leave a little below nothing."""
+    """Return what is left of a total, at least 0: rounding may leave a little below."""
     left = np.array(total) - np.sum(parts, axis=0) if parts else np.array(total)
     return [rounded(value) for value in np.maximum(left, 0.0).tolist()]

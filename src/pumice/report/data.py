@@ -1,7 +1,5 @@
-"""What the HTML report shows, as plain values of bounded size: so many points and jobs, however long a simulation is.
-
-Times are seconds from the start.
-"""
+"""The data of the HTML report as plain values. Their size is bounded: a number of points and jobs that does not depend
+on how long the simulation was. Times are seconds from the start."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ PROBLEMS_MAX = 60
 
 
 class ReportData(Struct, frozen=True):
-    """One field a part of the page; ``to_json`` is what its script reads."""
+    """The data of the page, one field for each part. ``to_json`` returns what its script reads."""
 
     title: str
     subtitle: str
@@ -54,7 +52,7 @@ class ReportData(Struct, frozen=True):
 
 
 def report_data(summary: Summary, inputs: Inputs, conf: str) -> ReportData:
-    """Everything that the page shows."""
+    """Return everything that the page shows."""
     history, result = summary.run.history, summary.run.result
     curves = queue_curves(history, summary, largest_queues(summary, QUEUES_CHARTED))
     return ReportData(
@@ -198,7 +196,8 @@ def _problems(summary: Summary, inputs: Inputs) -> list[dict[str, str]]:
 
 
 def _waits(history: History, wait: Spread | None) -> dict[str, Any]:
-    """Waiting times counted in bins of equal ratio. ``edges``: where each begins; the first has all below a second."""
+    """Return how many jobs waited how long, in bins of equal ratio. ``edges``: where each bin begins; the first one has
+    all waits below a second."""
     found = np.array([r.wait_s for r in history.jobs if r.wait_s is not None])
     never = sum(record.started is None for record in history.jobs)
     if not len(found):
@@ -212,7 +211,8 @@ def _waits(history: History, wait: Spread | None) -> dict[str, Any]:
 
 
 def _heat(history: History) -> dict[str, Any]:
-    """Busy shares in steps of 1/255, row by row, one byte a cell, as base64. ``rows``: (first node, last, how many)."""
+    """Return busy shares in steps of 1/255, row by row, one byte for each cell, as base64. ``rows``: (first node, last
+    node, number of nodes)."""
     rows, width, grid = history.heat()
     cells = np.array(grid, dtype=np.float64)
     if not cells.size:

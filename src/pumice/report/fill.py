@@ -1,4 +1,4 @@
-"""What fills of a cluster came to, beside what was published: figures, curves, JSON."""
+"""Results of fills of a cluster, beside the published ones: figures, curves, JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FULL = 100
 
 
 class PolicyFill(Struct, frozen=True):
-    """One policy: a curve for each seed, of what is allocated and of what typical pods could not use, in per cent of
-    the cluster's GPUs by per cent asked for. ``cpu_s`` of all its fills."""
+    """One policy: for each seed a curve of what is allocated, and one of what typical pods could not use, in per cent
+    of the cluster's GPUs by per cent requested. ``cpu_s``: CPU time of all its fills."""
 
     name: str
     allocation: Sequence[Sequence[float]]
@@ -27,16 +27,17 @@ class PolicyFill(Struct, frozen=True):
     published_fragments: Published | None = None
 
     def at(self, level: int = FULL) -> tuple[float, float]:
-        """Mean and standard deviation of the allocation over seeds; nan where it does not come that far."""
+        """Return mean and standard deviation of the allocation over seeds, nan for a level that no fill reaches."""
         return _at(self.allocation, level)
 
     def fragments_at(self, level: int = FULL) -> tuple[float, float]:
-        """Mean and standard deviation over seeds of what typical pods could not use; nan as in ``at``."""
+        """Return mean and standard deviation over seeds of what typical pods could not use, nan as in ``at``."""
         return _at(self.fragments, level)
 
     @property
     def within(self) -> bool | None:
-        """Whether the mean is within a published standard deviation of the published mean; None where none is known."""
+        """Return True if the mean is within a published standard deviation of the published mean, None if none was
+        published."""
         if self.published is None:
             return None
         theirs, deviation = self.published.at(FULL)
@@ -70,8 +71,8 @@ class PolicyFill(Struct, frozen=True):
 
 
 class FillSummary(Struct, frozen=True):
-    """All policies on one trace. ``bound``: per cent of the cluster's GPUs above which no placement of what arrived
-    could come at ``FULL``, for each seed; empty if it was not requested."""
+    """All policies on one trace. ``bound``: for each seed the per cent of the cluster's GPUs that no placement of the
+    arrivals can exceed at ``FULL``; empty if it was not requested."""
 
     trace: str
     nodes: int
@@ -103,17 +104,17 @@ def _at(curves: Sequence[Sequence[float]], level: int) -> tuple[float, float]:
 
 
 def known(value: float) -> float | None:
-    """Two digits, None for what is not known."""
+    """Return the value with two digits, None for nan."""
     return None if math.isnan(value) else round(value, 3)
 
 
 def means(curves: Sequence[Sequence[float]]) -> list[float | None]:
-    """The mean of curves, as far as the shortest goes."""
+    """Return the mean of curves, up to the end of the shortest."""
     return [known(mean(values)) for values in zip(*curves, strict=False)]
 
 
 def curves_of(summary: FillSummary) -> Mapping[str, tuple[list[float | None], list[float | None]]]:
-    """By policy: our mean curve, and the published one."""
+    """Return our mean curve and the published one, by policy."""
     return {
         each.name: (
             means(each.allocation),

@@ -1,8 +1,8 @@
-"""How much of a cluster's GPUs any policy at all could give away: a linear program that is easier than placing.
+"""An upper bound on the GPUs that any policy can allocate: a linear program that is easier than placing pods.
 
-Pods may be split, and run on the nodes of a model as though these were one machine with the devices, cores and memory
-of all; but a device is only cut as one can be cut. What no such plan reaches no placement does. Source: cutting stock
-by column generation, Gilmore and Gomory, 1961; solved by HiGHS, of the extra ``bounds``.
+Pods may be split, and run on the nodes of a model as if these were one machine with the devices, cores and memory of
+all; only devices are cut as real ones can be cut. So no placement exceeds the optimum of the program. Source: cutting
+stock by column generation, Gilmore and Gomory, 1961; solved by HiGHS, of the extra ``bounds``.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ _BETTER = 1e-6
 
 
 class BoundError(RuntimeError):
-    """No bound: the extra is not there, or the solver found none. In words."""
+    """There is no bound: the extra is not installed, or the solver found no solution. One sentence."""
 
 
 def bound(arrivals: Arrivals, level: float = 100.5) -> float:
-    """Per cent of the cluster's GPUs that could be allocated at most when ``level`` per cent have been asked for.
-
-    Raises: BoundError."""
+    """Return the per cent of the cluster's GPUs that can be allocated at most when ``level`` per cent have been
+    requested. Raises: BoundError."""
     asked = np.cumsum(arrivals.gpus) <= level / 100.0 * arrivals.capacity
     program = _Program([spec for spec, counts in zip(arrivals.specs, asked, strict=True) if counts], arrivals.nodes)
-    return 100.0 * program.solved() / arrivals.capacity
+    return 100.0 * program.solve() / arrivals.capacity
 
 
 class _Program:
-    """Rows: devices, cores and memory of each model; parts of each size on each model, no more than are cut; pods of
-    each class, no more than there are."""
+    """The linear program. Rows: devices, cores and memory of each model; parts of each size on each model, at most as
+    many as are cut; pods of each class, at most as many as exist."""
 
     def __init__(self, specs: Sequence[PodSpec], nodes: Sequence[Node]) -> None:
         try:
@@ -95,23 +94,23 @@ class _Program:
                 self._column(ask.devices * ask.milli, entries)
 
     def _cut(self, m: int, counts: dict[int, int]) -> None:
-        """Another way to cut a device of a model: so many parts of each size."""
+        """Add a way to cut a device of a model into ``counts`` parts of each size."""
         self._column(0.0, {3 * m: 1.0} | {self._part_row(m, s): -float(count) for s, count in counts.items()})
 
-    def solved(self) -> float:
-        """Milli-devices. Raises: BoundError."""
+    def solve(self) -> float:
+        """Return the optimum in milli-devices. Raises: BoundError."""
         for _ in range(_ROUNDS_MAX):
             self._highs.run()
             if self._highs.getModelStatus().name != "kOptimal":
                 raise BoundError(f"HiGHS found no optimum: {self._highs.getModelStatus().name}")
             duals = -np.array(self._highs.getSolution().row_dual)
-            added = [self._improved(m, duals) for m in range(len(self._models))]
+            added = [self._add_better_cut(m, duals) for m in range(len(self._models))]
             if not any(added):
                 return float(-self._highs.getInfo().objective_function_value)
         raise BoundError(f"there is still a better split of a device after {_ROUNDS_MAX} rounds")
 
-    def _improved(self, m: int, duals: Any) -> bool:
-        """Whether a cut was added that is worth more than the device it takes."""
+    def _add_better_cut(self, m: int, duals: Any) -> bool:
+        """Add the best cut of a model. Return False if none is worth more than the device it takes."""
         worth = [float(duals[self._part_row(m, s)]) for s in range(len(self._sizes))]
         best, last = [0.0] * (PARTS + 1), [-1] * (PARTS + 1)
         for gap in range(1, PARTS + 1):
@@ -134,6 +133,6 @@ class _Program:
 
 
 def _size(spec: PodSpec) -> int:
-    """Hundredths of one device, rounded down; 0 for whole ones. What is rounded off only makes the bound larger."""
+    """Return hundredths of one device, rounded down; 0 for whole ones. Rounding down only makes the bound larger."""
     ask = ask_of_spec(spec)
     return max(int(ask.milli / WHOLE * PARTS + 1e-9), 1) if 0 < ask.milli < WHOLE else 0

@@ -20,7 +20,7 @@ svg { width: 100%; height: auto; } footer { color: #666; margin-top: 2rem; }
 
 
 def page(summary: FillSummary, rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
-    """The whole page; ``rows`` is the table as it is printed."""
+    """Return the whole page. ``rows``: the table as it is printed."""
     title = html.escape(f"Pumice fill: {summary.trace}")
     head = "".join(f"<th>{html.escape(each)}</th>" for each in heads)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -38,7 +38,7 @@ def page(summary: FillSummary, rows: Sequence[Sequence[str]], heads: Sequence[st
 
 
 def _picture(summary: FillSummary) -> str:
-    """GPU allocation by what has been asked for, both in per cent."""
+    """Return a picture of the allocated GPUs by the requested ones, both in per cent."""
     curves = curves_of(summary)
     last = max((len(ours) for ours, _ in curves.values()), default=0) - 1
     if last <= _FROM:

@@ -1,7 +1,7 @@
-"""One HTML file with everything in it. What tenants named can appear on it, and do nothing on it.
+"""One HTML file with everything in it. Names that tenants chose appear on it as text and cannot run as code.
 
-The data is a block of base64, in which nothing can close its element; the script makes text nodes of it and nothing
-else, and the page's own policy allows this script and this style only: no request leaves it.
+The data is a block of base64, in which no text can close its element. The script makes text nodes of it and nothing
+else. The page's own policy allows this script and this style only, and no request leaves the page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 class PageData(Protocol):
-    """What a page is made of."""
+    """The data of a page."""
 
     @property
     def title(self) -> str: ...
@@ -45,12 +45,12 @@ class PageData(Protocol):
     def subtitle(self) -> str: ...
 
     def to_json(self) -> dict[str, Any]:
-        """What its script reads; ``kind`` says which page it is."""
+        """Return what the script reads. ``kind`` says which page it is."""
         ...
 
 
 def render(data: PageData) -> str:
-    """The whole page."""
+    """Return the whole page."""
     style, script = asset("page.css"), "\n".join(asset(name) for name in SCRIPTS)
     allowed = f"script-src '{_hash(script)}'; style-src '{_hash(style)}'"
     parts = {
@@ -61,23 +61,23 @@ def render(data: PageData) -> str:
         "data": embedded(data.to_json()),
         "script": script,
     }
-    return _filled(asset("page.html"), parts)
+    return _fill_in(asset("page.html"), parts)
 
 
 def embedded(value: Any) -> str:
-    """JSON, deflated without a header, as base64."""
+    """Return a value as JSON, deflated without a header, as base64."""
     squeeze = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
     return base64.b64encode(squeeze.compress(json_text(value, dense=True).encode()) + squeeze.flush()).decode()
 
 
-def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """Every place filled once; what is filled in is not looked at again."""
+def _fill_in(template: str, parts: Mapping[str, str]) -> str:
+    """Return the template with every place filled once. Texts that are filled in are not searched for places."""
     return _PLACE.sub(lambda place: parts[place[1]], template)
 
 
 @cache
 def asset(name: str) -> str:
-    """The text of a file beside this one."""
+    """Return the text of a file beside this one."""
     return files("pumice.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Every job for the page, a column a property: a search finds any, and pictures show those of a time or queue."""
+"""Every job for the page, one column for each property. A search finds any job; pictures show a time or a queue."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ def cut(text: str) -> str:
 
 
 def job_data(run: Run) -> dict[str, Any]:
-    """Columns by name; times in seconds from the start, lengths for what came after it; None for what did not happen.
-
-    ``waits`` holds (since, number of the cause) one after the other. ``never`` and ``nodes`` are by row.
-    """
+    """Return columns by name. Times are seconds from the start, lengths are seconds, None for what did not happen.
+    ``waits`` holds (since, number of the cause) one after the other. ``never`` and ``nodes`` are by row."""
     history, never = run.history, {each.job: each.impossible for each in run.stuck if each.impossible is not None}
     records = kept(history.jobs, never)
     queues = sorted({record.queue for record in records})
@@ -41,7 +39,7 @@ def job_data(run: Run) -> dict[str, Any]:
         "pods": [record.size for record in records],
         "submitted": [_since(history, record.submitted) for record in records],
         "wait": [None if record.wait_s is None else _short(record.wait_s) for record in records],
-        "run": [_ran(record) for record in records],
+        "run": [_run_time(record) for record in records],
         "ended": [int(record.ended is not None) for record in records],
         "restarts": {str(row): record.restarts for row, record in enumerate(records) if record.restarts},
         "waits": [_segments(history, record, causes) for record in records],
@@ -55,21 +53,21 @@ def job_data(run: Run) -> dict[str, Any]:
 
 
 def kept(records: Sequence[JobRecord], never: Mapping[str, object]) -> list[JobRecord]:
-    """At most JOBS_MAX of them: those that can never run, and those that took longest from arrival to end."""
+    """Return at most JOBS_MAX jobs: those that can never run, and those that took longest from arrival to end."""
     if len(records) <= JOBS_MAX:
         return list(records)
-    by_time = sorted(records, key=lambda record: (record.key not in never, -_time(record), record.key))
+    by_time = sorted(records, key=lambda record: (record.key not in never, -_completion_time(record), record.key))
     chosen = {id(record) for record in by_time[:JOBS_MAX]}
     return [record for record in records if id(record) in chosen]
 
 
-def _time(record: JobRecord) -> float:
-    """From arrival to the end; what has not ended is longest."""
+def _completion_time(record: JobRecord) -> float:
+    """Return the time from arrival to the end, infinite for a job that has not ended."""
     return float("inf") if record.completion_s is None else record.completion_s
 
 
-def _ran(record: JobRecord) -> float | None:
-    """From the first start to the end; None for one that runs, or never did."""
+def _run_time(record: JobRecord) -> float | None:
+    """Return the time from the first start to the end, None for a job that runs or never ran."""
     if record.started is None or record.ended is None:
         return None
     return _short(record.ended - record.started)
@@ -87,6 +85,6 @@ def _since(history: History, moment: float) -> float | int:
 
 
 def _short(seconds: float) -> float | int:
-    """To the millisecond; whole where it is."""
+    """Return the number rounded to the millisecond, as a whole number if it is one."""
     found = round(seconds, 3)
     return int(found) if found == int(found) else found

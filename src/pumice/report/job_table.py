@@ -36,7 +36,8 @@ HEADER = (
 
 
 def write_jobs(file: IO[str], run: Run, placements: Placements) -> None:
-    """A CSV table with a header, in order of arrival: our columns, then those of Batsim. What is not there is empty."""
+    """Write a CSV table with a header, in order of arrival: our columns, then those of Batsim. Missing values are
+    empty."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow((*HEADER, *batsim.HEADER))
     start, jobs = run.history.start, run.history.jobs
@@ -47,7 +48,7 @@ def write_jobs(file: IO[str], run: Run, placements: Placements) -> None:
 
 
 def job_rows(run: Run) -> Iterator[Sequence[object]]:
-    """The cells of each job, by HEADER; None for what is not there."""
+    """Return the cells of each job, by HEADER, None for a missing value."""
     history = run.history
     start, window, states = history.start, history.figures.window, _states(run)
     for each in history.jobs:
@@ -86,7 +87,7 @@ def waited_for(record: JobRecord, now: float) -> str | None:
 
 
 def _states(run: Run) -> dict[str, str]:
-    """Of the jobs that do not run and have not ended."""
+    """Return the state of each job that does not run and has not ended."""
     waiting = dict.fromkeys(run.result.waiting, "waiting")
     return waiting | {each.job: "never" for each in run.stuck if each.impossible is not None}
 
@@ -96,6 +97,6 @@ def _number(value: object) -> object:
 
 
 def _plain(value: float) -> float | int:
-    """Rounded to the microsecond; whole where it is."""
+    """Return the number rounded to the microsecond, as a whole number if it is one."""
     rounded = round(value, 6)
     return int(rounded) if rounded == int(rounded) else rounded

@@ -1,4 +1,4 @@
-"""What a simulation found wrong, in words: jobs that can never run, and room that is held for nothing."""
+"""Problems that a simulation found, as sentences: jobs that can never run, and resources that are held in vain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES_SHOWN = 3
 
 
 def problems_of(run: Run) -> tuple[Problem, ...]:
-    """Jobs in the same trouble are named together."""
+    """Return the problems of a run. Jobs with the same problem are named together."""
     met = [Problem("simulation", text, Severity.WARNING) for text in run.result.problems]
     return (*_stuck(run.stuck), *met)
 
@@ -38,7 +38,7 @@ def _stuck(stuck: Iterable[Stuck]) -> Iterator[Problem]:
 
 
 def _amounts(tables: Iterable[Mapping[str, float]]) -> str:
-    """The sum of them: ``5 cores, 3 GPUs, 12 GiB of memory``."""
+    """Return the sum of tables of amounts as text: ``5 cores, 3 GPUs, 12 GiB of memory``."""
     total: dict[str, float] = {}
     for table in tables:
         for resource, value in table.items():

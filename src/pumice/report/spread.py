@@ -1,4 +1,4 @@
-"""How a quantity is spread over jobs, some of which have not come to their end."""
+"""How a quantity is distributed over jobs, some of which have not ended."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PERCENTILES = (50, 90, 99)
 
 
 class Spread(Struct, frozen=True):
-    """How a quantity is spread over ``count`` jobs, of which ``censored`` had not come to their end.
+    """How a quantity is distributed over ``count`` jobs, of which ``censored`` had not ended.
 
-    Percentiles are Kaplan-Meier estimates, None where too few had come to their end to tell; ``mean`` is at least that
-    where some are censored; ``max`` is the largest seen, ended or not. Units: seconds, or none for a slowdown.
+    Percentiles are Kaplan-Meier estimates, None if too few jobs had ended for one; ``mean`` is a lower bound if some
+    are censored; ``max`` is the largest value seen, ended or not. Units: seconds, or none for a slowdown.
     """
 
     count: int
@@ -29,7 +29,8 @@ class Spread(Struct, frozen=True):
     max: float
 
     def text(self, percentile: float | None, formatted: Callable[[float], str]) -> str:
-        """A percentile in words: more than the largest seen, where too few had come to their end to tell."""
+        """Return a percentile as text. If too few jobs had ended for an estimate, it is more than the largest value
+        seen."""
         return f"> {formatted(self.max)}" if percentile is None else formatted(percentile)
 
     def to_json(self) -> dict[str, float | None]:
@@ -39,7 +40,7 @@ class Spread(Struct, frozen=True):
 
 
 def spread(values: Iterable[float], censored: Iterable[float] = ()) -> Spread | None:
-    """Of values, and of those that were ``censored``: at least so large. None for none of both."""
+    """Return the distribution of values and of ``censored`` ones, which are lower bounds. None if there are neither."""
     ended, cut_off = (np.fromiter(found, dtype=np.float64) for found in (values, censored))
     everything = np.concatenate([ended, cut_off])
     if not len(everything):
@@ -50,7 +51,8 @@ def spread(values: Iterable[float], censored: Iterable[float] = ()) -> Spread | 
 
 
 def outlasting(values: Iterable[float], censored: Iterable[float], points: int = 240) -> list[list[float]]:
-    """(length, share of all that last longer) at so many places of the Kaplan-Meier curve at most; empty for none."""
+    """Return (length, share of all that last longer) at no more than ``points`` places of the Kaplan-Meier curve; empty
+    without values."""
     ended, cut_off = (np.fromiter(found, dtype=np.float64) for found in (values, censored))
     everything = np.concatenate([ended, cut_off])
     if not len(ended):

@@ -45,7 +45,7 @@ class Stays:
                     self._less(str(event["job"]), node, _time(event), "succeeded")
 
     def close(self, now: float) -> None:
-        """End what is still there. ``now``: seconds from the start."""
+        """End all stays that have not ended. ``now``: seconds from the start."""
         for stay in self._stays.values():
             self._ended(stay, now, "open")
         self._stays.clear()

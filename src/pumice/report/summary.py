@@ -1,7 +1,7 @@
-"""A simulation in numbers: utilisation, waiting and completion times by queue, fairness, what waits and why.
+"""The figures of a simulation: utilisation, waiting and completion times by queue, fairness, which jobs wait and why.
 
 Shared by the command line and the HTML report. Times are seconds, shares 0 to 1. Jobs whose wait or run is not over
-count as far as they are (``algorithms.survival``): a scheduler which lets the slow ones wait does not look fast.
+count as lower bounds (``algorithms.survival``), so that a scheduler that lets slow jobs wait does not look fast.
 """
 
 from __future__ import annotations
@@ -35,11 +35,9 @@ FAIRNESS_OF = (
 
 
 class Utilisation(Struct, frozen=True):
-    """Of one resource. ``loaded``: the mean over the time in which jobs had waited longer than one needs to be served
-    (``sim.run.PROMPT_PERIODS``), None where none ever did.
-
-    ``capacity`` is the largest there was, in ``unit``; ``peak`` and the means are shares of it.
-    """
+    """Utilisation of one resource. ``loaded``: the mean over the time in which jobs had waited longer than prompt
+    service takes (``sim.run.PROMPT_PERIODS``), None if there was no such time. ``capacity``: the largest there was, in
+    ``unit``; ``peak`` and the means are shares of it."""
 
     resource: str
     unit: str
@@ -60,7 +58,8 @@ class Utilisation(Struct, frozen=True):
 
 
 class QueueSummary(Struct, frozen=True):
-    """``share`` and ``deserved`` are means over time of the resource the queue has, or deserves, most of."""
+    """Figures of one queue. ``share`` and ``deserved``: means over time of the resource of which the queue has, or
+    deserves, most."""
 
     name: str
     jobs: int
@@ -75,7 +74,7 @@ class QueueSummary(Struct, frozen=True):
 
     @property
     def satisfied(self) -> float | None:
-        """What it had over what it deserved; None for a queue that never deserved anything."""
+        """Return the share that the queue had over the share that it deserved, None if it never deserved any."""
         return satisfied(self.share, self.deserved)
 
     def to_json(self) -> dict[str, object]:
@@ -93,8 +92,8 @@ class QueueSummary(Struct, frozen=True):
 
 
 class Fairness(Struct, frozen=True):
-    """``jain`` over all time, ``contended`` over the time in which more was asked for than there was; None with fewer
-    than two queues that deserved anything then. ``contended_share``: of the time that was measured."""
+    """Jain's index: ``jain`` over all time, ``contended`` over the time in which more was requested than existed; None
+    with fewer than two queues that deserved something then. ``contended_share``: that part of the measured time."""
 
     jain: float | None
     contended: float | None
@@ -110,9 +109,9 @@ class Fairness(Struct, frozen=True):
 
 
 class LostWork(Struct, frozen=True):
-    """Work done in vain: gangs that started over, for how long they had run (``job_s``), and what that came to by
-    resource, in its unit times hours. ``evicted_again``: how often a job lost pods to an eviction that had lost some to
-    an earlier one."""
+    """Work that was lost: gangs that started again, for how long they had run (``job_s``), and what they held during
+    that time by resource, in its unit times hours. ``evicted_again``: how often a job lost pods to an eviction that had
+    lost some to an earlier one."""
 
     restarts: int
     job_s: float
@@ -124,7 +123,7 @@ class LostWork(Struct, frozen=True):
 
 
 class MeasuredPeriod(Struct, frozen=True):
-    """What figures are about: seconds from the start, and the jobs that arrived between them."""
+    """The time that figures are about, in seconds from the start, and the jobs that arrived in it."""
 
     from_s: float
     to_s: float
@@ -149,11 +148,11 @@ class Summary(Struct, frozen=True):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What the simulation found wrong."""
+        """Return what the simulation found wrong."""
         return problems_of(self.run)
 
     def to_json(self, waiting_max: int = 1000) -> dict[str, Any]:
-        """The stable shape of ``pumice simulate --json``, less what the command itself knows."""
+        """Return the document of ``pumice simulate --json``, but for what only the command knows."""
         run, result = self.run, self.run.result
         total = sum(run.wait_causes.values())
         return {
@@ -212,7 +211,7 @@ class Summary(Struct, frozen=True):
 
 
 def left_of(result: SimResult) -> Iterator[str]:
-    """How many jobs that arrived have not ended, by what became of them, in words."""
+    """Return how many jobs that arrived have not ended, by state, as text."""
     for keys, words in (
         (result.running, "running"),
         (result.pending, "waiting"),
@@ -224,7 +223,7 @@ def left_of(result: SimResult) -> Iterator[str]:
 
 
 def summarise(run: Run) -> Summary:
-    """The numbers of a simulation."""
+    """Return the figures of a simulation."""
     history = run.history
     figures = history.figures
     counted = [record for record in history.jobs if record.submitted in figures.window]
@@ -245,12 +244,12 @@ def summarise(run: Run) -> Summary:
 
 
 def waits(records: Iterable[JobRecord], now: float) -> Spread | None:
-    """From arrival until the gang runs; of those that do not run yet, until now."""
+    """Return waits from arrival until the gang runs, up to now for those that do not run yet."""
     return spread(*wait_lengths(records, now))
 
 
 def wait_lengths(records: Iterable[JobRecord], now: float) -> tuple[list[float], list[float]]:
-    """Waits that are over, and how far those are that are not."""
+    """Return the lengths of waits that are over, and how long the others have lasted."""
     listed = list(records)
     return (
         [r.wait_s for r in listed if r.wait_s is not None],
@@ -259,7 +258,7 @@ def wait_lengths(records: Iterable[JobRecord], now: float) -> tuple[list[float],
 
 
 def completions(records: Iterable[JobRecord], now: float) -> Spread | None:
-    """From arrival to the end; of those that have not ended, until now."""
+    """Return completion times from arrival to the end, up to now for jobs that have not ended."""
     listed = [record for record in records if record.started is not None or record.ended is None]
     return spread(
         (r.completion_s for r in listed if r.completion_s is not None),
@@ -268,7 +267,7 @@ def completions(records: Iterable[JobRecord], now: float) -> Spread | None:
 
 
 def slowdowns(records: Iterable[JobRecord], now: float) -> Spread | None:
-    """Bounded slowdowns. What has not ended takes at least as long as it has waited and still has to run."""
+    """Return bounded slowdowns. A job that has not ended takes at least as long as it waited and still has to run."""
     listed = [record for record in records if math.isfinite(record.run_s)]
     return spread(
         (slowdown(r.completion_s, r.run_s) for r in listed if r.completion_s is not None and r.started is not None),
@@ -277,23 +276,21 @@ def slowdowns(records: Iterable[JobRecord], now: float) -> Spread | None:
 
 
 def slowdown(completion_s: float, run_s: float) -> float:
-    """How many times as long as on an empty cluster a job took, from arrival to the end, where it takes ``run_s``.
-
-    Source: bounded slowdown (Feitelson, Rudolph, 1998), with a bound of ``SLOWDOWN_BOUND_S``.
-    """
+    """Return the bounded slowdown of a job: its completion time over its run time. Source: Feitelson, Rudolph, 1998,
+    with a bound of ``SLOWDOWN_BOUND_S``."""
     return max(1.0, completion_s / max(run_s, SLOWDOWN_BOUND_S))
 
 
 def _at_least(record: JobRecord, now: float) -> float:
-    """The completion time of a job that has not ended, if nothing delays it any more."""
+    """Return the completion time of a job that has not ended, if nothing delays it any more."""
     if record.started is None or record.restarts:
         return now - record.submitted + (record.run_s if record.started is None else 0.0)
     return record.started - record.submitted + record.run_s
 
 
 class WaitingGroup(Struct, frozen=True):
-    """Jobs of one queue that wait for the same thing. ``longest_s``: of the one that waits longest, named first.
-    ``hint``: what would help it."""
+    """Jobs of one queue that wait for the same reason. ``longest_s``: wait of the one that waits longest, which is
+    named first. ``hint``: what would help it."""
 
     queue: str
     why: str
@@ -304,7 +301,7 @@ class WaitingGroup(Struct, frozen=True):
 
 
 def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
-    """Most jobs first."""
+    """Return the groups, those with most jobs first."""
     found: dict[tuple[str, str], list[Waiting]] = {}
     for each in waiting:
         found.setdefault((each.queue, each.why), []).append(each)
@@ -318,13 +315,13 @@ def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
 
 
 def jain(values: Sequence[float]) -> float | None:
-    """(Σx)² / (n·Σx²). None for fewer than two values. Source: Jain, Chiu, Hawe 1984."""
+    """Return Jain's index (Σx)² / (n·Σx²), None for fewer than two values. Source: Jain, Chiu, Hawe 1984."""
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if len(values) > 1 and squares > 0 else None
 
 
 def satisfied(had: float, deserved: float) -> float | None:
-    """What was had over what was deserved; None where nothing was."""
+    """Return what was held over what was deserved, None if nothing was deserved."""
     return had / deserved if deserved > 1e-9 else None
 
 
@@ -354,7 +351,7 @@ def _utilisation(figures: Figures) -> Iterable[Utilisation]:
 
 
 def _order(resource: str) -> tuple[int, str]:
-    """Devices first, then cpu and memory."""
+    """Return a key that sorts devices first, then cpu and memory."""
     return {"cpu": 1, "memory": 2}.get(resource, 0), resource
 
 
@@ -385,7 +382,7 @@ def _lost(history: History) -> LostWork:
 
 
 def in_units(amounts: Mapping[str, float]) -> dict[str, float]:
-    """Amounts by resource as people count them: cores, GiB, pieces."""
+    """Return amounts by resource in the units of reports: cores, GiB, pieces."""
     return {name: round(amount / per_unit(name), 6) for name, amount in amounts.items()}
 
 
@@ -419,7 +416,7 @@ def _queues(history: History, running_now: Collection[str]) -> Iterable[QueueSum
 
 
 def _means(found: QueueShares | None, seconds: float) -> tuple[float, float]:
-    """(share, deserved), means over the time that was measured."""
+    """Return (share, deserved): means over the measured time."""
     if found is None or seconds <= 0:
         return 0.0, 0.0
     return found.share_s / seconds, found.deserved_s / seconds

@@ -8,25 +8,25 @@ GIB = 2.0**30
 
 
 def unit_of(resource: str) -> str:
-    """The unit in which people count a resource: cores, GiB, or pieces (the last part of its name)."""
+    """Return the unit of a resource in reports: cores, GiB, or pieces (the last part of its name)."""
     if resource == "cpu":
         return "cores"
     return "GiB" if resource == "memory" else f"{label_of(resource)}s"
 
 
 def per_unit(resource: str) -> float:
-    """How many of ``Resource``'s units (milli-cores, bytes, thousandths) make one of these."""
+    """Return how many of ``Resource``'s units (milli-cores, bytes, thousandths) make one unit of reports."""
     return GIB if resource == "memory" else 1000.0
 
 
 def label_of(resource: str) -> str:
-    """A short name: ``nvidia.com/gpu`` is GPU."""
+    """Return a short name: GPU for ``nvidia.com/gpu``."""
     short = resource.rpartition("/")[2]
     return short.upper() if len(short) <= 4 else short
 
 
 def duration(seconds: float | None) -> str:
-    """Two units at most: ``3 d 4 h``, ``12 min 5 s``, ``0.25 s``; a dash for None."""
+    """Return a duration as text with at most two units: ``3 d 4 h``, ``12 min 5 s``, ``0.25 s``; a dash for None."""
     if seconds is None:
         return "–"
     if seconds < 0.0005:
@@ -43,23 +43,23 @@ def duration(seconds: float | None) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """``1 job``, ``2,000 jobs``."""
+    """Return a count with its noun: ``1 job``, ``2,000 jobs``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def some(names: Sequence[str], shown: int, count: int | None = None) -> str:
-    """The first of them, and how many more there are of ``count``; without it, of the names."""
+    """Return the first names and how many more there are of ``count``, or without it of the names."""
     left = (len(names) if count is None else count) - shown
     return ", ".join(names[:shown]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def percent(share: float | None) -> str:
-    """``61.2 %``; a dash for None."""
+    """Return a share as text: ``61.2 %``; a dash for None."""
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def amount(value: float) -> str:
-    """A number with thousands separated and no more digits than help."""
+    """Return a number with separated thousands and at most a few digits."""
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:,.3g}"
