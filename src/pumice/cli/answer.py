@@ -30,7 +30,8 @@ _WOULD_FIT = re.compile(r"Pod \S+ can possibly be assigned to (\S+), (once .*)",
 
 @dataclass(slots=True)
 class _Job:
-    """What became of one PodGroup's pods; keys in order of input. ``shown``: what people call it."""
+    """The pods of one PodGroup after a cycle, by what was decided about them; keys in order of input. ``shown``: the
+    name of the job for users."""
 
     key: str
     group: PodGroup | None
@@ -46,7 +47,7 @@ class _Job:
 def print_answer(
     answer: Answer, objects: Sequence[Object], conf: str, *, jobs: Sequence[str] = (), queues: Sequence[str] = ()
 ) -> None:
-    """The whole of it. ``jobs``, ``queues``: only blocks of these, all if none is named."""
+    """Print the answer. ``jobs``, ``queues``: print only these, all if none is named."""
     out = console()
     everyone, hints = _jobs(answer, objects), answer.hints
     nodes = sum(isinstance(obj, Node) for obj in objects)
@@ -140,14 +141,15 @@ def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
 
 
 def _phase(job: _Job, group: PodGroup, answer: Answer) -> str:
-    """The phase of a PodGroup; groups of KAI have none, so for these what became of their pods."""
+    """Return the phase of a PodGroup. Groups of KAI have none, so for them a summary of what was decided about their
+    pods."""
     if group.gang is None or not job.bound:
         return answer.statuses[job.key].phase
     return "Partly bound" if job.waiting or job.pipelined else "Bound"
 
 
 def _by_node(placed: Mapping[str, str]) -> str:
-    """Each pod with its node while they are few, else nodes and how many."""
+    """Return pods with their nodes if they are few, else nodes with numbers of pods."""
     if len(placed) <= NAMES_SHOWN:
         return ", ".join(f"{pod} → {node}" for pod, node in placed.items())
     nodes = Counter(placed.values())
@@ -156,7 +158,7 @@ def _by_node(placed: Mapping[str, str]) -> str:
 
 
 def _by_reason(waiting: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
-    """Pods that wait for the same thing; those that wait for the rest of their gang with the node they would get."""
+    """Return pods that wait, by reason. Pods that wait for the rest of their gang have the node that they would get."""
     found: dict[str, list[str]] = {}
     for pod, why in waiting.items():
         if fits := _WOULD_FIT.fullmatch(why):

@@ -1,4 +1,4 @@
-"""What two policies came to, as one table."""
+"""Print the comparison of two policies as one table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _DIFFERENCES = {**_TEXTS, Kind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # 
 
 
 def print_comparison(compared: Comparison) -> None:
-    """A row a figure: both means, the difference B - A, its interval, and who is better where that is no chance."""
+    """Print a row for each figure: both means, the difference B - A, its interval, and which policy is better if the
+    difference is significant."""
     out = console()
     a, b = compared.confs
     out.print(f"A          {a}")
@@ -64,6 +65,6 @@ def _cells(row: Row) -> tuple[Styled | str, ...]:
 
 
 def _signed(value: float, text: Callable[[float], str]) -> str:
-    """``+12 min``; a plain 0."""
+    """Return the text with its sign, such as ``+12 min``, and 0 without one."""
     size = text(abs(value))
     return size if size == text(0.0) else f"{'-' if value < 0 else '+'}{size}"

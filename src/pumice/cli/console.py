@@ -1,4 +1,4 @@
-"""Print lines and tables for people, in styles on a terminal; no text moves a cursor, whatever a name in it holds."""
+"""Print lines and tables, with styles on a terminal. Names in them cannot move the cursor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Table:
         self.rows.append([_styled(cell) for cell in cells])
 
     def lines(self, width: int) -> Iterator[list[Styled]]:
-        """Each line as its cells, padded to the width of their columns."""
+        """Yield each line as its cells, padded to the width of their columns."""
         headed = [[(each.head, "dim") for each in self.columns]] if any(each.head for each in self.columns) else []
         rows = [[(escaped_lines(text), style) for text, style in row] for row in headed + self.rows]
         widths = self._widths(rows, width)
@@ -57,7 +57,8 @@ class Table:
                 ]
 
     def _widths(self, rows: Sequence[Sequence[Styled]], width: int) -> list[int]:
-        """The width of each column: what its longest line needs; if that is too much, the widest ones give way."""
+        """Return the width of each column: that of its longest line. If the table is too wide, the widest columns
+        become narrower."""
         free = max(width - self.gap * (len(self.columns) - 1), len(self.columns))
         widths = [
             min(max((cells(line) for row in rows for line in row[i][0].split("\n")), default=0), free)
@@ -70,7 +71,7 @@ class Table:
 
 
 class Console:
-    """Where text for people goes: as wide as the terminal, and with styles only on one."""
+    """Prints text, as wide as the terminal, and with styles only on a terminal."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -104,14 +105,15 @@ class Console:
 
 
 def cells(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """Return the number of columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def broken_to(text: str, width: int) -> Iterator[str]:
-    """The lines of a text, each at most ``width`` wide: broken at spaces, and within a word that is wider than that."""
+    """Return the lines of a text, each at most ``width`` wide: broken at spaces, or within a word that is wider than
+    that."""
     for line in text.split("\n"):
         yield from _broken(line, width) if cells(line) > width else (line,)
 
@@ -131,7 +133,7 @@ def _broken(line: str, width: int) -> Iterator[str]:
 
 
 def _words(line: str) -> Iterator[str]:
-    """Each word with the spaces after it; spaces at the beginning belong to the first."""
+    """Yield each word with the spaces after it. Spaces at the beginning belong to the first word."""
     begin = 0
     for i in range(1, len(line)):
         if line[i - 1] == " " != line[i] and line[begin:i].strip():
@@ -161,6 +163,6 @@ def _styled(cell: str | Styled) -> Styled:
 
 
 def columns(heads: Iterable[str], right: Iterable[str]) -> list[Column]:
-    """A column a heading; numbers are aligned to the right."""
+    """Return a column for each heading. Those in ``right`` are aligned to the right."""
     numbers = set(right)
     return [Column(head, right=head in numbers) for head in heads]

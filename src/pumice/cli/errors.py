@@ -1,4 +1,4 @@
-"""Errors as messages and exit codes, without a traceback: 2 for wrong input, 1 for a failure, 130 for Ctrl-C.
+"""Turn errors into messages and exit codes, without a traceback: 2 for wrong input, 1 for a failure, 130 for Ctrl-C.
 
 ``PUMICE_DEBUG=1`` lets internal errors through.
 """
@@ -40,7 +40,7 @@ def as_given(text: str) -> str:
 
 
 class InputError(click.ClickException):
-    """The user's input is wrong: what was found, what was wanted, where; one line a problem."""
+    """The user's input is wrong. One line for each problem: what was found, what was wanted, and where."""
 
     exit_code = WRONG_INPUT
 
@@ -54,14 +54,14 @@ class InputError(click.ClickException):
 
 
 def nothing_usable(paths: Sequence[str]) -> InputError:
-    """The input has no object and no job."""
+    """Return the error for input without any object or job."""
     named = [STDIN_NAME if path == "-" else path for path in paths[:_PATHS_SHOWN]]
     where = ", ".join(named) + (", …" if len(paths) > _PATHS_SHOWN else "")
     return InputError(f"{where}: found nothing usable, wanted manifests or a trace")
 
 
 class InternalError(click.ClickException):
-    """Our fault."""
+    """A fault of Pumice."""
 
     exit_code = FAILED
 
@@ -74,7 +74,7 @@ class InternalError(click.ClickException):
 
 @contextmanager
 def guarded(ctx: click.Context) -> Iterator[None]:
-    """Turn whatever a command raises into a message and an exit code."""
+    """Turn every error of a command into a message and an exit code."""
     try:
         yield
     except click.UsageError as error:
@@ -96,7 +96,7 @@ def guarded(ctx: click.Context) -> Iterator[None]:
 
 
 def _of_usage(error: click.UsageError) -> InputError:
-    """One line, and where to read more."""
+    """Return an error of one line, which names the help of the command."""
     if isinstance(error, click.MissingParameter) and error.param is not None:
         # click lists all values that an option may have, a line each.
         text = f"missing {error.param.param_type_name} {error.param.get_error_hint(error.ctx)}"
@@ -133,5 +133,5 @@ class _Failed(InputError):
 
 
 def debugging() -> bool:
-    """Whether the user asked for tracebacks."""
+    """Return True if the user asked for tracebacks."""
     return os.environ.get("PUMICE_DEBUG", "") not in ("", "0")

@@ -1,4 +1,4 @@
-"""What only some commands need: the packages of an extra, which a plain installation does not have."""
+"""Packages of an extra, which only some commands need and a plain installation does not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXTRAS = {
 
 
 def require(command: str, extra: str) -> None:
-    """Raises: InputError if a package of the extra is missing, before the command has done anything."""
+    """Raise InputError if a package of the extra is missing. To be called before the command does anything."""
     missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
     if missing:
         raise InputError(

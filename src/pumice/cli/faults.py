@@ -30,7 +30,7 @@ _KNOWN = (*SHARES, *SPANS)
 
 
 def parse_faults(text: str, quiet_after_s: float) -> FaultPlan:
-    """Raises: InputError saying what was found and what is wanted."""
+    """Return the plan that a text describes. Raises: InputError with what was found and what is wanted."""
     found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))

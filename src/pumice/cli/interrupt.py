@@ -1,4 +1,4 @@
-"""Ctrl-C between two cycles: a simulation ends in a moment in which everything adds up."""
+"""End a simulation between two cycles on Ctrl-C, when its figures are consistent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ T = TypeVar("T")
 
 @contextmanager
 def stopped_by_ctrl_c(observe: Callable[[T], object] | None) -> Iterator[Callable[[T], None]]:
-    """An observer that raises KeyboardInterrupt after Ctrl-C, and passes on what it observes before that.
-
-    A second Ctrl-C does not wait for the observer to be called.
-    """
+    """Yield an observer that raises KeyboardInterrupt after Ctrl-C, and passes on what it observes before that. A
+    second Ctrl-C does not wait for the observer to be called."""
     asked = False
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Writing: files that appear whole or not at all, JSON for machines, tables for people, messages beside them."""
+"""Write files as a whole or not at all, JSON, tables, and messages beside them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ STDOUT = Path("-")
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[IO[str]]:
-    """A file to write on that gets its name only when all is written; on any error it was never there.
+    """Yield a file that gets its name only when all is written; after any error it does not exist.
 
-    ``-`` is standard output. What is no regular file (a pipe, ``/dev/null``) is written as it is. Raises: InputError,
-    OSError at once where the folder is not there, or takes no files.
+    ``-`` is standard output. What is not a regular file (a pipe, ``/dev/null``) is written as it is. Raises:
+    InputError, OSError at once if the folder does not exist or is not writable.
     """
     if path == STDOUT:
         yield sys.stdout
@@ -84,29 +84,29 @@ def _umask() -> int:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document to standard output."""
+    """Print one JSON document to standard output."""
     click.echo(json_text(value, indent=2 if sys.stdout.isatty() else None))
 
 
 def console() -> Console:
-    """Where tables go: standard output."""
+    """Return the console of standard output, for tables."""
     return Console(sys.stdout)
 
 
 def say(text: str) -> None:
-    """A message beside the result, on a line of its own."""
+    """Print a message on a line of its own to standard error."""
     click.echo(escaped(as_given(text)), err=True)
 
 
 def tell_input(problems: Iterable[Problem], notes: Iterable[str]) -> None:
-    """What of the input cannot be used, and what was assumed while it was read."""
+    """Print what of the input cannot be used, and what was assumed while it was read."""
     tell_problems(problems)
     for note in notes:
         say(f"note: {note}")
 
 
 def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) -> None:
-    """Every problem on a line of its own, worst first; the count where there are too many."""
+    """Print each problem on a line, the worst first, and the number of those beyond ``shown_max``."""
     from pumice.runtime.problems.problem import Severity
 
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
@@ -119,7 +119,7 @@ def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) 
 
 
 def fail_for(ctx: click.Context, problems: Iterable[Problem]) -> None:
-    """End with exit code 1 where something that was named could not be used: the answer is of the rest."""
+    """End with exit code 1 if a part of the input could not be used, so that the answer is about the rest."""
     from pumice.runtime.problems.problem import Severity
 
     if any(problem.severity is Severity.ERROR for problem in problems):
@@ -127,5 +127,5 @@ def fail_for(ctx: click.Context, problems: Iterable[Problem]) -> None:
 
 
 def described(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    """The stable shape of problems in JSON."""
+    """Return problems as they are in JSON documents."""
     return [{"severity": p.severity.value, "where": as_given(p.where), "what": as_given(p.what)} for p in problems]

@@ -1,4 +1,4 @@
-"""Kinds of option values, and the checks that several commands share."""
+"""Types of option values, and checks that several commands share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def stdin_bytes(size_max: int = -1) -> bytes:
 
 
 def require_there(paths: Iterable[str]) -> None:
-    """Raises: InputError naming every path that is not there; ``kind:PATH`` names a trace."""
+    """Raise InputError that names every path that does not exist. ``kind:PATH`` names a trace and is not checked."""
     gone = [path for path in paths if not Path(path).exists() and not _names_a_trace(path)]
     if gone:
         raise InputError(f"{path}: no such file or folder" for path in gone)
@@ -56,7 +56,7 @@ def _names_a_trace(path: str) -> bool:
 
 
 def engine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--engine``: where simulations are run."""
+    """Add ``--engine``: where simulations run."""
     return click.option(
         "--engine",
         default="local",

@@ -1,4 +1,4 @@
-"""Which policy a command runs under: the one of ``--conf``, of a folder in the input, or the default one."""
+"""Choose the policy of a command: that of ``--conf``, of a folder in the input, or the default one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LENIENT_HELP = (
 
 
 def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--plugins-dir``, handed on as ``plugins_dir``; empty: none."""
+    """Add ``--plugins-dir``, which is passed on as ``plugins_dir``, "" for none."""
     return click.option(
         "--plugins-dir",
         default="",
@@ -39,7 +39,7 @@ def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def registry_of(plugins_dir: str) -> Registry:
-    """All built-in plugins, and those of a folder if one is given. Raises: PolicyError."""
+    """Return all built-in plugins, and those of a folder if one is given. Raises: PolicyError."""
     from pumice.runtime.policy.languages import builtin_registry
     from pumice.runtime.policy.user_plugins import with_plugins_of
 
@@ -58,7 +58,7 @@ class PolicyChoice(NamedTuple):
 
     @property
     def label(self) -> str:
-        """``where``, and what it goes without."""
+        """Return ``where``, and which actions are left out."""
         return f"{self.where}, without {', '.join(self.left_out)}" if self.left_out else self.where
 
 
@@ -71,9 +71,11 @@ def choose_policy(
     tell: bool = True,
     is_kai: bool = False,
 ) -> PolicyChoice:
-    """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
-    ``tell`` in silence. ``is_kai``: the objects are KAI's, so without a policy file KAI's default counts. Raises:
-    PolicyError, InputError."""
+    """Return the policy. Say where it comes from if the command line does not, and what was left out of it.
+
+    ``tell`` False: say nothing. ``is_kai``: the objects are KAI's, so KAI's default is used without a policy file.
+    Raises: PolicyError, InputError.
+    """
     from pumice.kai.table import DEFAULT_CONF as KAI_DEFAULT_CONF
     from pumice.runtime.policy.conf import loaded_from_file, loaded_from_text
     from pumice.volcano.table import DEFAULT_CONF
@@ -122,7 +124,7 @@ def watched_policy(conf: Path | None, plugins_dir: str, *, strict: bool = True) 
 
 
 def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "", tell: bool = True) -> PolicyChoice:
-    """The policy of a text that was read before, such as that of a snapshot. Raises: PolicyError."""
+    """Return the policy of a text that was read before, such as that of a snapshot. Raises: PolicyError."""
     from pumice.runtime.policy.conf import loaded_from_text
 
     return _chosen(loaded_from_text(text, registry_of(plugins_dir), where=where, strict=strict), where, tell=tell)

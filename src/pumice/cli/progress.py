@@ -35,7 +35,7 @@ class _Bar:
         self._next = self._begin
 
     def show(self, part: float, text: str) -> None:
-        """``part``: of the work that is done, 0 to 1."""
+        """Draw the bar. ``part``: share of the work that is done, 0 to 1."""
         clock = monotonic()
         if clock < self._next:
             return
@@ -47,7 +47,7 @@ class _Bar:
 
     @contextmanager
     def drawn(self) -> Iterator[_Bar]:
-        """The line is gone at the end, whatever happens."""
+        """Remove the line at the end, whatever happens."""
         try:
             yield self
         finally:
@@ -56,14 +56,14 @@ class _Bar:
 
 
 class _Lines:
-    """Lines of their own, the first after ``LINE_EVERY_S`` seconds: what is short says nothing."""
+    """Progress as lines, the first after ``LINE_EVERY_S`` seconds, so that short work prints none."""
 
     def __init__(self) -> None:
         self._begin = monotonic()
         self._next = self._begin + LINE_EVERY_S
 
     def show(self, part: float, text: str) -> None:
-        """``part``: of the work that is done, 0 to 1."""
+        """Print a line if one is due. ``part``: share of the work that is done, 0 to 1."""
         clock = monotonic()
         if clock < self._next:
             return
@@ -75,7 +75,7 @@ class _Lines:
 
 
 def _passed(seconds: float, part: float) -> str:
-    """Return the time that has passed, and what is left if the rest goes on as fast."""
+    """Return the time that has passed, and an estimate of what is left."""
     left = f" (about {_clock(seconds * (1 - part) / part)} left)" if _ETA_FROM <= part < 1 else ""
     return f"{_clock(seconds)}{left}"
 
@@ -96,15 +96,15 @@ def _shown() -> Iterator[_Bar | _Lines]:
 
 @contextmanager
 def counting(unit: str) -> Iterator[Callable[[int, int, str], None]]:
-    """``show(done, total, what)`` draws a bar."""
+    """Yield ``show(done, total, what)``, which draws a bar."""
     with _shown() as bar:
         yield lambda done, total, what: bar.show(done / max(total, 1), f"{done}/{total} {unit} {what}")
 
 
 @contextmanager
 def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress], None]]:
-    """Draw simulated time, jobs done, how many wait, and cycles. The bar goes by simulated time if it has an end, else
-    by jobs that have ended."""
+    """Yield a function that draws simulated time, jobs that ended, waiting jobs, and cycles. The bar follows simulated
+    time if that has an end, else jobs that have ended."""
     from pumice.report.units import duration
 
     with _shown() as bar:
@@ -125,7 +125,8 @@ def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress
 
 @contextmanager
 def sharing_out(count: int) -> Iterator[Callable[[int, float], None]]:
-    """``show(task, part)``: so much of one of ``count`` tasks is done, 0 to 1. One bar over all of them."""
+    """Yield ``show(task, part)``, which notes that a share of one of ``count`` tasks is done, 0 to 1. One bar shows all
+    tasks."""
     with _shown() as bar:
         parts: dict[int, float] = {}
 

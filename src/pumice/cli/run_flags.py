@@ -1,4 +1,4 @@
-"""Flags as Volcano's scheduler writes them: Go's booleans and addresses, and those that are not obeyed here."""
+"""Flags of Volcano's scheduler: Go's booleans and addresses, and flags without effect here."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MEANINGLESS_ENVIRONMENT = {
 
 
 class Unmet(Struct, frozen=True):
-    """What a flag asks for and does not get. ``harmless``: values that ask for what is done anyway."""
+    """A request of a flag that is not met. ``harmless``: values for which nothing differs."""
 
     harmless: tuple[str, ...]
     why: str
@@ -75,7 +75,7 @@ _TRUE, _FALSE = ("1", "t", "true"), ("0", "f", "false")
 
 
 class GoBool(click.ParamType[bool]):
-    """``--flag``, ``--flag=true``, ``--flag=false``."""
+    """A boolean of Go: ``--flag``, ``--flag=true``, ``--flag=false``."""
 
     name = "bool"
 
@@ -87,7 +87,7 @@ class GoBool(click.ParamType[bool]):
 
 
 class Verbosity(click.ParamType[int]):
-    """klog's ``-v 4``, ``-v=4`` and ``--v=4``."""
+    """klog's verbosity: ``-v 4``, ``-v=4`` and ``--v=4``."""
 
     name = "level"
 
@@ -99,7 +99,7 @@ class Verbosity(click.ParamType[int]):
 
 
 class Redirection(click.ParamType[str]):
-    """``2>&1``, with which Volcano's chart ends its arguments: no shell is there to take it away."""
+    """``2>&1``, with which Volcano's chart ends its arguments although no shell reads them."""
 
     name = "nothing"
 
@@ -113,14 +113,14 @@ GO_BOOL, VERBOSITY, REDIRECTION = GoBool(), Verbosity(), Redirection()
 
 
 def go_flag(name: str, *, default: bool, help: str) -> Callable[[Any], Any]:
-    """An option that means true by itself, and may be given a value after ``=``."""
+    """Return an option that means true by itself, and may have a value after ``=``."""
     return click.option(
         name, type=GO_BOOL, is_flag=False, flag_value="true", default=default, show_default=True, help=help
     )
 
 
 def place(flag: str, text: str) -> tuple[str, int]:
-    """(address, port) of ``address:port``; without address: every one. Raises: InputError."""
+    """Return (address, port) of ``address:port``; without an address, all addresses. Raises: InputError."""
     address, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise InputError(f"{flag}: found {text[:60]!r}, wanted address:port, such as 127.0.0.1:8080 or :8080")
@@ -128,10 +128,8 @@ def place(flag: str, text: str) -> tuple[str, int]:
 
 
 def labels_of(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """(key, value) of each ``key:value``, several with commas between them. Raises: InputError.
-
-    Source: Volcano, where a node counts that has any of these labels.
-    """
+    """Return (key, value) of each ``key:value``, several separated by commas. Raises: InputError. Source: Volcano,
+    which uses nodes with any of these labels."""
     found = []
     for text in ",".join(texts).split(",") if texts else ():
         key, colon, value = (part.strip() for part in text.partition(":"))
@@ -142,7 +140,8 @@ def labels_of(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def gates_of(texts: Sequence[str]) -> dict[str, bool]:
-    """The feature gates of ``Name=true,Other=false``, by name. Raises: InputError for those that are not obeyed."""
+    """Return the feature gates of ``Name=true,Other=false``, by name. Raises: InputError for those that are not
+    supported."""
     found = dict(_gates(texts))
     for name, on in found.items():
         if name not in GATES:
@@ -161,8 +160,8 @@ def _gates(texts: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 
 def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with all flags of Volcano's scheduler that it does not know of. One that changes nothing gets a note,
-    and so does such a variable of its environment; one that would change decisions is refused."""
+    """Add all flags of Volcano's scheduler that a command does not have. One without effect prints a note, and so does
+    such an environment variable. One that would change decisions is refused."""
 
     @wraps(command)
     def checked(**given: Any) -> Any:
@@ -188,7 +187,7 @@ def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_shares_of_schedulers(environ: Mapping[str, str]) -> None:
-    """Raises: InputError where this is to be one of several schedulers, each with pods and nodes of its own."""
+    """Raise InputError if this should be one of several schedulers, each with its own pods and nodes."""
     if environ.get("MULTI_SCHEDULER_ENABLE", "").lower() in _TRUE and environ.get("SCHEDULER_NUM", "1") != "1":
         raise InputError("MULTI_SCHEDULER_ENABLE is not supported: use --scheduler-sharding-mode=hard")
 
@@ -233,7 +232,7 @@ _ELECTION = (
 
 
 def election_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The flags of leader election."""
+    """Add the flags of leader election."""
     for option in reversed(_ELECTION):
         command = option(command)
     return command

@@ -1,4 +1,4 @@
-"""What ``pumice run`` takes under KAI's policy beside its other flags, and what it runs beside the scheduler then."""
+"""Options of ``pumice run`` that need KAI's policy language, and what they start beside the scheduler."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ _DEFAULTS: dict[str, object] = {
 
 
 def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, each handed on by its own name."""
+    """Add the options, each passed on by its own name."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
-    """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
+    """Return the settings of the scheduler that these options change. Raises: InputError for options without effect."""
     from pumice.kube.binding.gpu_reservations import ReservationSettings
     from pumice.kube.scheduler.languages import NodePool
     from pumice.kube.writers.writing import Requests, Writing
@@ -106,7 +106,7 @@ def kind_defaults_of(given: dict[str, Any]) -> str:
 def kai_controllers(
     wanted: str, kind_defaults: str, client: Client, settings: Settings, troubles: WatchFailures
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """What does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
+    """Return what does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
     from pumice.kube.controllers.leading import FOR_KAI, NEVER, Controllers
     from pumice.kube.controllers.loop import ControlSettings
     from pumice.runtime.controllers.kai.groups import GroupingSettings

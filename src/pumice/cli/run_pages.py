@@ -1,4 +1,4 @@
-"""Where ``pumice run`` serves its pages, and with which certificate."""
+"""Addresses of the pages of ``pumice run``, and their certificate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def listen_where_volcano_does(given: dict[str, Any]) -> None:
 
 
 def certificate_of(given: dict[str, Any]) -> Files | None:
-    """Raises: InputError."""
+    """Return the files of the certificate, None without one. Raises: InputError."""
     cert, key = given["tls_cert_file"], given["tls_private_key_file"]
     if (cert is None) != (key is None):
         raise InputError("wanted --tls-cert-file and --tls-private-key-file, or neither")
@@ -46,10 +46,8 @@ def certificate_of(given: dict[str, Any]) -> Files | None:
 
 
 def places_of(given: dict[str, Any], certified: bool) -> Iterator[PageAddress]:
-    """Where to serve, and whether over TLS: health as in Volcano where there is a certificate, metrics if enabled.
-
-    Raises: InputError.
-    """
+    """Yield where to serve, and whether over TLS: health as in Volcano if there is a certificate, metrics if enabled.
+    Raises: InputError."""
     both = given["enable_metrics"] and given["enable_healthz"] and given["healthz_address"] == given["listen_address"]
     if given["enable_metrics"]:
         tls = given["metrics_tls"] or (both and certified)
@@ -59,7 +57,8 @@ def places_of(given: dict[str, Any], certified: bool) -> Iterator[PageAddress]:
 
 
 async def tls_of(files: Files | None, stack: AsyncExitStack) -> ssl.SSLContext | None:
-    """The certificate for servers, which is looked after until the stack ends; None without one. Raises: InputError."""
+    """Return the certificate for servers, which is renewed until the stack ends; None without one. Raises:
+    InputError."""
     import asyncio
 
     from pumice.kube.scheduler.served_certificate import ServedCertificate
@@ -95,7 +94,8 @@ async def token_guard(access: Access) -> AsyncIterator[Guard]:
 
 
 async def log_level_at(folder: str, stack: AsyncExitStack) -> None:
-    """Listen for another log level below a folder, if one is named, until the stack ends. Raises: InputError."""
+    """Accept requests for another log level below a folder until the stack ends, if one is named. Raises:
+    InputError."""
     from pumice.kube.scheduler.level_socket import level_socket
 
     if folder:

@@ -28,11 +28,11 @@ async def schedule(
     after_cycle: AfterCycle | None = None,
     annotate_starts_s: float | None = None,
 ) -> None:
-    """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
+    """Schedule until ``stop``. The scheduler then finishes its cycle, writes its decisions and releases the Lease.
 
-    ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is sought again. ``answers``: asks this scheduler from now on. ``annotate_starts_s``:
-    how often starts are predicted, None for never. Raises: KubeError.
+    ``speed``: the period becomes shorter by the speed of pods, with at most ten cycles per second. Leadership that is
+    lost, for example while a machine sleeps, is requested again. ``answers``: asks this scheduler from now on.
+    ``annotate_starts_s``: how often starts are predicted, None for never. Raises: KubeError.
     """
     from pumice.kube.api.client import Client
     from pumice.kube.controllers.leading import FOR_KAI, Controllers, Deference

@@ -1,4 +1,4 @@
-"""What the commands that simulate share: their options, and one run under them."""
+"""Options of commands that simulate, and one run under them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _OPTIONS = (
 
 
 class Flags(Struct, frozen=True):
-    """How to simulate, whatever the policy, as the command line has it; times in seconds."""
+    """How to simulate under any policy, as on the command line. Times in seconds."""
 
     nodes: str | None
     columns: str
@@ -85,7 +85,7 @@ class Flags(Struct, frozen=True):
 
 
 def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, handed on as ``flags``."""
+    """Add the options, which are passed on as ``flags``."""
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
@@ -99,7 +99,7 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
-    """What the paths name. Raises: InputError for ``--nodes`` or ``--columns`` that cannot be understood."""
+    """Return what the paths name. Raises: InputError for an invalid ``--nodes`` or ``--columns``."""
     from pumice.runtime.files.file_signs import is_archive
     from pumice.sim.scenes.inputs import read_inputs
     from pumice.sim.traces.recognise import with_columns
@@ -117,7 +117,7 @@ def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
 
 
 def require_nodes(found: Inputs, inputs: Sequence[str]) -> None:
-    """Raises: InputError where there is nothing to run on."""
+    """Raise InputError if the input has no nodes."""
     if found.nodes:
         return
     if not found.scene.objects and not found.scene.works:
@@ -126,7 +126,7 @@ def require_nodes(found: Inputs, inputs: Sequence[str]) -> None:
 
 
 def settings_of(found: Inputs, flags: Flags) -> SimSettings:
-    """What the flags come to for this input. Raises: InputError for those that do not fit it."""
+    """Return the settings that the flags mean for this input. Raises: InputError for flags that do not fit it."""
     from pumice.sim.settings import SimSettings
 
     return SimSettings(
@@ -150,7 +150,7 @@ def run_once(
     began: Began | None = None,
     recorder: Recorder | None = None,
 ) -> Run:
-    """Simulate. Raises: InputError for flags that do not fit the input."""
+    """Run one simulation. Raises: InputError for flags that do not fit the input."""
     from pumice.sim.run import simulate
     from pumice.sim.settings import Observers
 

@@ -1,4 +1,4 @@
-"""What a simulation came to, as tables."""
+"""Print the summary of a simulation as tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STILL_WAITING = "were still waiting at the end; their waits are lower bounds"
 
 
 def print_summary(summary: Summary, found: Inputs, conf: str) -> None:
-    """The whole of it."""
+    """Print the whole summary."""
     out = console()
     _heading(out, summary, found, conf)
     _utilisation(out, summary)
@@ -181,7 +181,7 @@ def _problems(out: Console, found: Inputs) -> None:
 
 
 def _table(name: str, *numbers: str) -> Table:
-    """A table with names at the left and numbers at the right."""
+    """Return a table with names at the left and numbers at the right."""
     return Table(name, *(Column(head, right=True) for head in numbers))
 
 

@@ -1,8 +1,8 @@
-"""Processes that share out tasks: a pipe each, no threads. Ends whole: no worker outlives its parent or its use.
+"""Processes that carry out tasks, with a pipe for each. No worker outlives its parent or the ``with`` block.
 
-A worker is given one argument and then tasks, one at a time. It tells how far it is, and is asked to stop by the pipe:
-whatever comes on it meanwhile, its end included, means stop. On an engine of other machines (``events_on``) a task
-reports nothing before its end.
+A worker gets one argument and then tasks, one at a time. It reports its progress on the pipe, and anything that it
+receives during a task, including the end of the pipe, tells it to stop. On an engine of other machines (``events_on``)
+a task reports nothing before its end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TELL_EVERY_S = 0.2
 
 
 class WorkerError(Exception):
-    """A worker that failed: the last line of what it said, and all of it."""
+    """A worker failed. The message is the last line of its output, ``text`` is all of it."""
 
     def __init__(self, text: str) -> None:
         super().__init__((text.strip().splitlines() or ["a worker process ended without a result"])[-1])
@@ -35,18 +35,18 @@ class WorkerError(Exception):
 
 
 class Stopped(Exception):
-    """The parent wants no answer any more."""
+    """The parent no longer waits for an answer."""
 
 
 class Line:
-    """A worker's end of the pipe, for what it is doing now."""
+    """The worker's end of the pipe during a task."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
         self._next = 0.0
 
     def tell(self, part: float) -> None:
-        """So much of the task is done, 0 to 1; reported now and then. Raises: Stopped."""
+        """Report now and then that a share of the task is done, 0 to 1. Raises: Stopped."""
         clock = monotonic()
         if clock < self._next:
             return
@@ -69,7 +69,7 @@ class Part(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a task came to."""
+    """The result of a task."""
 
     task: int
     value: Any
@@ -101,7 +101,7 @@ def events_on(engine: str, count: int, work: Work, argument: Any, tasks: Sequenc
 
 
 class _NoLine(Line):
-    """The line of a worker on another machine: nothing is reported."""
+    """The line of a worker on another machine, which reports nothing."""
 
     def __init__(self) -> None:
         pass
@@ -117,7 +117,7 @@ def _one(given: tuple[Work, Any, Any]) -> Any:
 
 @lru_cache(maxsize=1)
 def _prepared(work: Work, argument: Any) -> Do:
-    """Return what does tasks. A process that is given several of one run prepares once."""
+    """Return the function that does tasks. A process that gets several tasks of one run prepares once."""
     return work(argument)
 
 
@@ -144,7 +144,7 @@ class Workers:
                 process.join()
 
     def run(self, tasks: Sequence[Any]) -> Iterator[Part | Answer]:
-        """Have all tasks done, in order as workers are free. Raises: WorkerError."""
+        """Yield progress and results of all tasks, which start in order as workers become free. Raises: WorkerError."""
         left = list(enumerate(tasks))
         left.reverse()
         busy: dict[Connection, int] = {}
@@ -190,7 +190,7 @@ def _received(pipe: Connection) -> tuple[str, Any]:
 
 
 def _serve(pipe: Connection, work: Work, argument: Any) -> None:
-    """A worker's life."""
+    """Run a worker until its pipe ends."""
     try:
         do = work(argument)
         while True:

@@ -1,4 +1,4 @@
-"""What a change would do, as text."""
+"""Print what a change would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation as text."""
+"""Print an explanation."""
 
 from __future__ import annotations
 

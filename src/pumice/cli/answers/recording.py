@@ -57,7 +57,7 @@ _OPTIONS = (
 
 
 def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, handed on as ``record``, None without a folder."""
+    """Add the options, which are passed on as ``record``, None without a folder."""
 
     @wraps(command)
     def gathered(record: Path | None, record_size: int, record_age: float, **given: Any) -> Any:

@@ -46,7 +46,7 @@ class RunFiles(Struct, frozen=True):
 
 
 def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, handed on as ``files``."""
+    """Add the options, which are passed on as ``files``."""
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
@@ -93,7 +93,7 @@ class Writers:
 
     @property
     def tell(self) -> Tell | None:
-        """What takes events, None if nothing does, so that none are made."""
+        """Return the function that takes events, None if no file needs them, so that none are made."""
         takers: list[Tell] = [each.add for each in (self._placements, self._perfetto) if each is not None]
         if self._events is not None:
             takers.append(self._write)

@@ -32,7 +32,7 @@ _PAGE_SAMPLES, _PAGE_SAMPLES_MIN, _PAGE_JOBS_MAX = 8, 4, 10_000
 
 
 def starts_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--starts`` and how far and how often it simulates."""
+    """Add ``--starts``, and the options for how far and how often it simulates."""
     for option in (
         click.option("--seed", type=int, default=0, help="Seed of --starts. Nothing else is random."),
         click.option(

@@ -1,4 +1,4 @@
-"""What a sweep came to, as text and as JSON."""
+"""Print the result of a sweep, and describe it as JSON."""
 
 from __future__ import annotations
 

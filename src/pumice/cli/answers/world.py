@@ -46,7 +46,7 @@ class Question(Struct, frozen=True):
 
 
 def world_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which world is meant, except for the files."""
+    """Add the options that choose the world of a question, except for the files."""
     for option in (
         click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP),
         click.option(

@@ -109,7 +109,7 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
 
 
 def _of_volcano(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: int, conf: str) -> Figures:
-    """Raises: ValueError for sizes that make no workload."""
+    """Return a scenario of Volcano's language. Raises: ValueError for sizes that make no workload."""
     from pumice.runtime.measure import measure_cycle
     from pumice.runtime.policy.conf import policy_of
     from pumice.runtime.policy.languages import builtin_registry
@@ -128,10 +128,8 @@ def _of_volcano(scenario: str, nodes: int, pods: int, gang: int, queues: int, ti
 
 
 def _of_kai(scenario: str, nodes: int, pods: int, gang: int) -> Figures:
-    """Under KAI's default policy, with no limit on what consolidation may move.
-
-    Raises: ValueError for sizes that make no workload.
-    """
+    """Return a scenario under KAI's default policy, with no limit on what consolidation may move. Raises: ValueError
+    for sizes that make no workload."""
     from pumice.kai.table import DEFAULT_CONF
     from pumice.runtime.measure import measure_cycle
     from pumice.runtime.policy.conf import policy_of
@@ -145,10 +143,8 @@ def _of_kai(scenario: str, nodes: int, pods: int, gang: int) -> Figures:
 
 
 def _of_tenant(scenario: str, nodes: int, pods: int) -> Figures:
-    """Under the default policy of the language, with all that evicts.
-
-    Raises: ValueError for sizes that make no workload.
-    """
+    """Return a hostile scenario under the default policy of its language, with all actions that evict. Raises:
+    ValueError for sizes that make no workload."""
     from pumice.kai import table as kai
     from pumice.runtime.measure import measure_cycle
     from pumice.runtime.policy.conf import policy_of

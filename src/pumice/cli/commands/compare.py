@@ -39,7 +39,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Job(Struct, frozen=True):
-    """What a worker prepares for: the input, and the text of each policy with the place that it came from."""
+    """The argument of a worker: the input, and the text of each policy with the place that it came from."""
 
     inputs: tuple[str, ...]
     policies: tuple[tuple[str, str], ...]
@@ -173,7 +173,7 @@ def _checked(inputs: tuple[str, ...], flags: Flags) -> Inputs:
 
 
 def _conf_of(text: str) -> Path | None:
-    """The file, or None for the default policy. Raises: InputError."""
+    """Return the policy file, or None for the default policy. Raises: InputError."""
     if text == DEFAULT and not Path(text).exists():
         return None
     if text != STDIN:
@@ -196,7 +196,7 @@ def _cores() -> int:
 
 
 def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
-    """Read everything once; then simulate as often as asked."""
+    """Read everything once. Return a function that simulates one task."""
     from pumice.report.comparison import outcome_of
     from pumice.report.summary import summarise
 
@@ -218,7 +218,7 @@ def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
 
 
 def _blocks(found: Inputs, block_s: float) -> Blocks:
-    """Raises: InputError."""
+    """Return the blocks of the input. Raises: InputError."""
     from pumice.sim.workloads.blocks import BlockError, Blocks
 
     try:
@@ -236,7 +236,7 @@ def _count_blocks(found: Inputs, block_s: float) -> int:
 
 
 def _part(now: Progress, found: Inputs, flags: Flags) -> float:
-    """How far a run is: by the clock where it has an end, else by jobs."""
+    """Return how far a run is, 0 to 1: by simulated time if it has an end, else by jobs."""
     if flags.until is not None:
         return min((now.now - found.newest) / flags.until, 1.0)
     return now.ended / max(now.jobs, 1)
@@ -248,7 +248,7 @@ def _part(now: Progress, found: Inputs, flags: Flags) -> float:
 def _run_all(
     job: Job, repeats: int, engine: str, workers: int, chosen: Sequence[PolicyChoice]
 ) -> tuple[dict[Task, RunOutcome], bool]:
-    """(outcomes of the runs that were finished, whether Ctrl-C ended it)."""
+    """Return (outcomes of finished runs, whether Ctrl-C ended it)."""
     from pumice.cli.progress import sharing_out
 
     for name in _THREADS:  # a run is one thread, and there are as many runs as cores
@@ -283,7 +283,7 @@ def _compared(
     repeats: int,
     primary: str,
 ) -> Comparison | None:
-    """The universes that both policies have finished; None where there is none."""
+    """Return the comparison of universes that both policies have finished, None if there is none."""
     from pumice.report.comparison import Comparison, NoSuchFigure, primary_of
 
     pairs = [

@@ -47,7 +47,8 @@ def conformance(ctx: click.Context, paths: tuple[str, ...], as_json: bool) -> No
 
 
 def _runner() -> ModuleType:
-    """``tests.conformance.runner`` of the checkout that this package is in. Raises: InputError where there is none."""
+    """Return ``tests.conformance.runner`` of the checkout that contains this package. Raises: InputError if there is
+    none."""
     checkout = Path(pumice.__file__).parents[2]
     if not (checkout / "tests" / "conformance" / "runner" / "__init__.py").is_file():
         raise InputError(

@@ -28,8 +28,8 @@ _BLOCK = 16
 Worlds = Generator[tuple[str, "FuzzCase", "PlayResult"], None, None]
 
 
-class Drawn(Struct, frozen=True):
-    """What worlds are drawn from: options of the command."""
+class DrawOptions(Struct, frozen=True):
+    """The options from which worlds are drawn."""
 
     confs: tuple[str, ...]
     faults: str
@@ -38,7 +38,7 @@ class Drawn(Struct, frozen=True):
 
 
 class Seeds(click.ParamType[range]):
-    """``A..B``, both included, or one number."""
+    """Seeds ``A..B``, both included, or one number."""
 
     name = "A..B"
 
@@ -136,7 +136,7 @@ def fuzz(
     if replay:
         worlds = _replayed(replay, registry)
     else:
-        drawn = Drawn(confs, faults, dialect, kind)
+        drawn = DrawOptions(confs, faults, dialect, kind)
         _must_fit(drawn)
         worlds = _worlds(drawn, seeds, engine, workers, _maker(registry, drawn))
     count = len(replay) if replay else len(seeds)
@@ -148,7 +148,7 @@ def fuzz(
             evicting += played.evictions > 0
             show(tried, count, name)
             if played.problem:
-                findings[name] = played.problem if replay else _kept(case, played.problem, save, registry)
+                findings[name] = played.problem if replay else _save_reduced(case, played.problem, save, registry)
                 click.echo(f"seed {name}: {findings[name]}", err=True)
             if len(findings) >= FINDINGS_MAX:
                 break
@@ -165,7 +165,7 @@ def _replayed(paths: tuple[Path, ...], registry: Registry) -> Worlds:
         yield str(path), case, _played(case, registry)
 
 
-def _worlds(drawn: Drawn, seeds: range, engine: str, workers: int, draws: Callable[[int], FuzzCase]) -> Worlds:
+def _worlds(drawn: DrawOptions, seeds: range, engine: str, workers: int, draws: Callable[[int], FuzzCase]) -> Worlds:
     """Yield worlds in the order of their seeds. Raises: InputError if there is no such engine."""
     from pumice.library.errors import InputError as Wrong
     from pumice.runtime.policy.languages import builtin_registry
@@ -192,7 +192,7 @@ def _worlds(drawn: Drawn, seeds: range, engine: str, workers: int, draws: Callab
         raise InputError(error.problems) from None
 
 
-def _play_seed(task: tuple[Drawn, int]) -> PlayResult:
+def _play_seed(task: tuple[DrawOptions, int]) -> PlayResult:
     """Play the world of a seed, in a worker."""
     from pumice.runtime.policy.languages import builtin_registry
 
@@ -201,7 +201,7 @@ def _play_seed(task: tuple[Drawn, int]) -> PlayResult:
     return _played(_maker(registry, drawn)(seed), registry)
 
 
-def _must_fit(drawn: Drawn) -> None:
+def _must_fit(drawn: DrawOptions) -> None:
     """Raise InputError if options cannot be used together."""
     if drawn.kind != "crowded" and (drawn.confs or drawn.faults):
         raise InputError(f"--kind {drawn.kind}: found --confs or --faults, which are for crowded worlds only")
@@ -209,7 +209,7 @@ def _must_fit(drawn: Drawn) -> None:
         raise InputError("--kind reserved: found --dialect kai, wanted volcano: no action of KAI asks ours/reserve")
 
 
-def _maker(registry: Registry, drawn: Drawn) -> Callable[[int], FuzzCase]:
+def _maker(registry: Registry, drawn: DrawOptions) -> Callable[[int], FuzzCase]:
     """Return what draws the world of a seed. Raises: InputError saying what is wrong with policies and faults."""
     import yaml
 
@@ -259,8 +259,8 @@ def _played(case: FuzzCase, registry: Registry) -> PlayResult:
         return PlayResult(f"conf: {error}")
 
 
-def _kept(case: FuzzCase, problem: str, save: Path, registry: Registry) -> str:
-    """Cut down and written; what it breaks, and where it is."""
+def _save_reduced(case: FuzzCase, problem: str, save: Path, registry: Registry) -> str:
+    """Reduce a case and write it to a file. Return the law that it breaks, and the path."""
     from pumice.sim.fuzz.shrink import shrunk
 
     small = shrunk(case, lambda each: _played(each, registry).problem)

@@ -1,4 +1,4 @@
-"""``pumice log-level``: have a scheduler that runs say more for a while."""
+"""``pumice log-level``: change the log level of a running scheduler for a time."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-class _Wanted(Struct, frozen=True):
+class _RunOptions(Struct, frozen=True):
     """What the command line asks for, beside the settings of the scheduler itself."""
 
     kubeconfig: str
@@ -262,14 +262,14 @@ def _sharding(given: dict[str, Any], language: ClusterLanguage) -> Sharding | No
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
-    """The flags that ``pumice schedule`` needs as well, to decide the same."""
+    """Return the flags with which ``pumice schedule`` decides the same on a dump."""
     flags = [f"--scheduler-name={name}" for name in given["scheduler_name"] if given["scheduler_name"] != ("volcano",)]
     if given["plugins_dir"]:
         flags.append(f"--plugins-dir={given['plugins_dir']}")
     return (*flags, *(() if given["strict"] else ("--lenient-conf",)))
 
 
-def _wanted(given: dict[str, Any]) -> _Wanted:
+def _wanted(given: dict[str, Any]) -> _RunOptions:
     """Raises: InputError."""
     lease = None
     if given["leader_elect"]:
@@ -283,7 +283,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         raise InputError("--disable-default-scheduler-config: found no --scheduler-conf, wanted a policy file")
     check_every(given["annotate_starts"])
     certificate = certificate_of(given)
-    return _Wanted(
+    return _RunOptions(
         given["kubeconfig"],
         given["master"],
         given["kube_api_qps"],
@@ -302,7 +302,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
     )
 
 
-async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
+async def _run(wanted: _RunOptions, conf: ConfFile, settings: Settings) -> None:
     from pumice.kube.api.client import Client
     from pumice.kube.informers.watch_failures import WatchFailures
     from pumice.kube.scheduler.http import serving
@@ -350,7 +350,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         await live.run()
 
 
-async def _access(wanted: _Wanted) -> Access:
+async def _access(wanted: _RunOptions) -> Access:
     """Raises: AccessError, InputError."""
     from msgspec.structs import replace
 
@@ -369,7 +369,7 @@ async def _access(wanted: _Wanted) -> Access:
     return replace(found, url=wanted.master.rstrip("/")) if wanted.master else found
 
 
-def _election(wanted: _Wanted, client: Client) -> Election | None:
+def _election(wanted: _RunOptions, client: Client) -> Election | None:
     if wanted.lease is None:
         return None
     from uuid import uuid4
@@ -380,9 +380,9 @@ def _election(wanted: _Wanted, client: Client) -> Election | None:
 
 
 def _controllers(
-    wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: WatchFailures
+    wanted: _RunOptions, client: Client, settings: Settings, metrics: Metrics, troubles: WatchFailures
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """What to run beside the scheduler. Raises: InputError."""
+    """Return what runs beside the scheduler. Raises: InputError."""
     if settings.language.dialect == "kai":
         return kai_controllers(wanted.controllers, wanted.kind_defaults, client, settings, troubles)
     from pumice.kube.controllers.kinds import WATCHED_BY

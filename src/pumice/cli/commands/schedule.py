@@ -1,4 +1,4 @@
-"""``pumice schedule``: one cycle on manifests or a snapshot, as a question: what would happen, and why not more."""
+"""``pumice schedule``: run one cycle on manifests or a snapshot, and show what it decides and why other pods wait."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Options(Struct, frozen=True):
 
 
 class _Result(Struct, frozen=True):
-    """The answer, on what objects, under which policy, and what of the input could not be used. ``world``: returns the
+    """The answer, the objects it is about, its policy, and what of the input could not be used. ``world``: returns the
     whole input, for questions about it."""
 
     answer: Answer
@@ -172,7 +172,7 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Result:
 
 
 def _idle(found: Inputs) -> Iterator[Problem]:
-    """What would make Jobs as time goes by."""
+    """Yield notes about objects that create Jobs only over time."""
     from pumice.model.workloads.job_makers import JOB_TEMPLATE
     from pumice.runtime.problems.problem import Problem, Severity
 
@@ -183,7 +183,7 @@ def _idle(found: Inputs) -> Iterator[Problem]:
 
 
 def _shown_names(objects: Iterable[Object]) -> dict[str, str]:
-    """Return what people call the jobs that were made for pods without a PodGroup, by key."""
+    """Return the names for users of jobs that were made for pods without a PodGroup, by key."""
     from pumice.model.pod import Pod
     from pumice.model.workloads.bare_pods import shown_name
 
@@ -193,7 +193,7 @@ def _shown_names(objects: Iterable[Object]) -> dict[str, str]:
 
 
 def _described(answer: Answer) -> dict[str, Any]:
-    """The stable shape of ``pumice schedule --json``, but for the problems."""
+    """Return the document of ``pumice schedule --json``, but for the problems."""
     return {
         "digest": answer.digest,
         "binds": answer.binds,

@@ -44,7 +44,7 @@ DEFAULT_PORT = 8180
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-class _Wanted(Struct, frozen=True):
+class _ServeOptions(Struct, frozen=True):
     """What the command line asks for."""
 
     manifests: tuple[str, ...]
@@ -138,7 +138,7 @@ def serve(**given: Any) -> None:
 
     require("serve", "serve")
     manifests = click.get_current_context().with_resource(readable(given["manifests"]))
-    wanted = _Wanted(**(given | {"manifests": manifests}))
+    wanted = _ServeOptions(**(given | {"manifests": manifests}))
     require_there(wanted.manifests)
     if not wanted.kubeconfig.parent.is_dir():
         raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} does not exist")
@@ -160,12 +160,12 @@ def serve(**given: Any) -> None:
     try:
         with ExitStack() as files:
             folder = wanted.data or Path(files.enter_context(tempfile.TemporaryDirectory(prefix="pumice-")))
-            asyncio.run(_serve(wanted, *_ways_in(wanted, folder)))
+            asyncio.run(_serve(wanted, *_credentials_of(wanted, folder)))
     except (DataError, AccessError, KubeError) as error:
         raise InputError(str(error)) from None
 
 
-async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -> None:
+async def _serve(wanted: _ServeOptions, token: str, certificate: Certificate | None) -> None:
     from pumice.apiserver.api.http import Api
     from pumice.apiserver.api.kubeconfig import write_kubeconfig
     from pumice.apiserver.api.server import serving
@@ -191,7 +191,7 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
             raise _cannot_listen(place, error) from None
         write_kubeconfig(wanted.kubeconfig, url, token, certificate.trusted if certificate else b"")
         _tell(cluster, url, wanted)
-        _log_from_here(wanted.verbosity)
+        _set_up_log(wanted.verbosity)
         scheduler = None
         if conf is not None:
             access = _own_access(url, token, certificate)
@@ -210,10 +210,8 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
 
 
 async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asyncio.Task[None] | None) -> None:
-    """Until the user stops it; the scheduler ends first, in good order.
-
-    Raises: OSError where nothing can be written to the data folder any more.
-    """
+    """Run until the user stops it. The scheduler ends first, after its cycle. Raises: OSError if the data folder can no
+    longer be written."""
     ends: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
     if journal is not None:
         ends.append(asyncio.create_task(journal.failed.wait()))
@@ -249,8 +247,8 @@ def _cannot_listen(place: Place, error: OSError) -> InputError:
     return InputError(f"cannot listen on {place.address} port {place.port}: {error.strerror or error}")
 
 
-def _ways_in(wanted: _Wanted, folder: Path) -> tuple[str, Certificate | None]:
-    """The token (empty: none is asked for) and the certificate (None: plain HTTP)."""
+def _credentials_of(wanted: _ServeOptions, folder: Path) -> tuple[str, Certificate | None]:
+    """Return the token ("" if none is required) and the certificate (None for plain HTTP)."""
     from pumice.apiserver.api.tls import Certificate, kept_certificate, kept_token, read_token
     from pumice.runtime.serving.this_machine import is_loopback
 
@@ -265,7 +263,8 @@ def _ways_in(wanted: _Wanted, folder: Path) -> tuple[str, Certificate | None]:
 
 
 def _own_access(url: str, token: str, certificate: Certificate | None) -> Access:
-    """How the scheduler comes in: as any other client, but it trusts this certificate alone, whatever names it has."""
+    """Return the access of the scheduler: that of any client, but it trusts this certificate alone, whatever names it
+    has."""
     from pumice.kube.api.access import Access, bearer
 
     context = None
@@ -276,12 +275,12 @@ def _own_access(url: str, token: str, certificate: Certificate | None) -> Access
     return bearer(url, token, context) if token else Access(url, context)
 
 
-def _conf(wanted: _Wanted) -> ConfFile | None:
-    """The policy to schedule by, where it is to be scheduled. Raises: PolicyError."""
+def _conf(wanted: _ServeOptions) -> ConfFile | None:
+    """Return the policy of ``--schedule``. Raises: PolicyError."""
     return watched_policy(wanted.scheduler_conf, wanted.plugins_dir) if wanted.schedule else None
 
 
-def _cluster(wanted: _Wanted) -> tuple[Cluster, Journal | None]:
+def _cluster(wanted: _ServeOptions) -> tuple[Cluster, Journal | None]:
     from pumice.apiserver.cluster import make_cluster
     from pumice.apiserver.journal import open_journal
     from pumice.apiserver.kinds.definitions import own_definitions
@@ -309,8 +308,8 @@ def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> No
     tell_problems(place_manifests(cluster, map(Path, manifests)))
 
 
-def _log_from_here(verbosity: int) -> None:
-    """What goes wrong, and what is decided; from -v 1 on also what is followed, and who leads."""
+def _set_up_log(verbosity: int) -> None:
+    """Set up the log: problems and decisions; from ``-v 1`` on also followed kinds and leadership."""
     from pumice.kube.scheduler.logs import set_up
 
     set_up(verbosity, as_json=False)
@@ -318,7 +317,7 @@ def _log_from_here(verbosity: int) -> None:
         logging.getLogger("pumice.kube").setLevel(logging.WARNING)
 
 
-def _tell(cluster: Cluster, url: str, wanted: _Wanted) -> None:
+def _tell(cluster: Cluster, url: str, wanted: _ServeOptions) -> None:
     count = cluster.store.count("nodes")
     say(f"serving {count} node{'' if count == 1 else 's'} on {url}; Ctrl-C stops")
     if not count:
