@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pumice.kube.scheduler import logs
-from pumice.kube.scheduler.cycle_log import tell_cycle
+from pumice.kube.scheduler.cycle_log import log_cycle
 from pumice.state.store import Store
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, pods, queue, resource, run
 
@@ -125,7 +125,7 @@ def test_a_line_is_written_at_its_level_and_above(
     for verbosity in (2, 3, 4, 5):
         caplog.clear()
         caplog.set_level(logs.level_of(verbosity), "pumice.cycle")
-        tell_cycle(ran.outcome, ran.decisions)
+        log_cycle(ran.outcome, ran.decisions)
         said = [record.getMessage() for record in caplog.records]
         assert sum(each.startswith(line) for each in said) == (level <= verbosity), (verbosity, said)
 
@@ -134,6 +134,6 @@ def test_what_was_not_tried_is_not_logged(caplog: pytest.LogCaptureFixture) -> N
     """Nothing of one job's troubles is said of another's."""
     caplog.set_level(logging.DEBUG, "pumice.cycle")
     ran = run(one_fits(), WITH_ENQUEUE)
-    tell_cycle(ran.outcome, ran.decisions)
+    log_cycle(ran.outcome, ran.decisions)
     of_a = [record.getMessage() for record in caplog.records if "ns/a" in record.getMessage()]
     assert not [line for line in of_a if "Discarding" in line or "failed" in line or "Remove" in line]

@@ -63,14 +63,14 @@ def test_json_is_one_object_a_line() -> None:
     assert json.loads(logs.JsonLines().format(record("pod", left_out=7)))["left_out"] == 7
 
 
-def reports(sparing: logs.Sparing, *records: logging.LogRecord) -> list[str]:
+def reports(sparing: logs.LogRateLimit, *records: logging.LogRecord) -> list[str]:
     lines = [logs.TextLines().format(each) for each in records if sparing.filter(each)]
     return [line.partition("kube: ")[2] for line in lines]
 
 
 def test_equal_lines_are_counted_and_logged_once() -> None:
     at = [0.0]
-    sparing = logs.Sparing(at_once=2, clock=lambda: at[0])
+    sparing = logs.LogRateLimit(at_once=2, clock=lambda: at[0])
     storm = [record("pod %s: not bound", name) for name in "abcde"]
     assert reports(sparing, *storm) == ["pod a: not bound", "pod b: not bound"]
     assert reports(sparing, record("something else"), record("cycle", fields={"bound": 1})) == [

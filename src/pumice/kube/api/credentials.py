@@ -98,7 +98,7 @@ class _Kubeconfig:
 
 
 @dataclass(slots=True)
-class _Renewing:
+class _RenewedCredentials:
     """The present Authorization, loaded again from time to time, and after the server refused it."""
 
     whence: str
@@ -134,7 +134,7 @@ async def _access(whence: str, load: Callable[[bool], Awaitable[Configuration]])
     if not found.host:
         raise AccessError(f"{whence}: it names no server")
     context = _tls(whence, found)
-    renewing = _Renewing(whence, load, context, _headers(whence, found))
+    renewing = _RenewedCredentials(whence, load, context, _headers(whence, found))
     return Access(
         found.host.rstrip("/"),
         context,

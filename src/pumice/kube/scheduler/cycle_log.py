@@ -33,16 +33,16 @@ Line = tuple[int, str]  # level, text
 _log = logging.getLogger("pumice.cycle")
 
 
-def tell_cycle(outcome: Outcome, decisions: list[Decision]) -> None:
+def log_cycle(outcome: Outcome, decisions: list[Decision]) -> None:
     """Log a cycle. Costs nothing below ``-v 3``; the work for a level is done only if it is enabled."""
     if not _log.isEnabledFor(V3):
         return
-    for level, text in _Telling(outcome, decisions, _log.getEffectiveLevel()).lines():
+    for level, text in _CycleLines(outcome, decisions, _log.getEffectiveLevel()).lines():
         if _log.isEnabledFor(level):
             _log.log(level, "%s", text)
 
 
-class _Telling:
+class _CycleLines:
     def __init__(self, outcome: Outcome, decisions: list[Decision], level: int) -> None:
         self.outcome, self.decisions = outcome, decisions
         self.tables = outcome.tables

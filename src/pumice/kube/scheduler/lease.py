@@ -26,7 +26,7 @@ _LEASE_S_MAX = 3600.0  # a longer time in a record is not believed
 
 
 @dataclass(slots=True)
-class Observed:
+class LeaseObservation:
     """The record as last read, and since when it has been the same. ``lease`` is empty if there is none."""
 
     clock: Callable[[], float]
@@ -81,7 +81,7 @@ class Election:
         self.leads = False
         self._client, self._namespace, self._name = client, namespace, name
         self._lease_s, self._renew_s, self._retry_s, self._clock = lease_s, renew_s, retry_s, clock
-        self._seen = Observed(clock)
+        self._seen = LeaseObservation(clock)
         self._held = clock()  # time before the last successful renewal was sent
 
     @property

@@ -30,7 +30,7 @@ from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.informers.usage import usage_feeds
 from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.scheduler.cluster import KubeCluster
-from pumice.kube.scheduler.cycle_log import log_decisions, tell_cycle
+from pumice.kube.scheduler.cycle_log import log_cycle, log_decisions
 from pumice.kube.scheduler.dump import write_dump
 from pumice.kube.scheduler.languages import KAI
 from pumice.kube.scheduler.lease import Election
@@ -91,7 +91,7 @@ class Live:
         self._retry_policy, self._troubles = retry_policy, troubles or WatchFailures()
         self._waiting = WaitingMetrics(metrics, time.monotonic)
         self.leads = False
-        self._know_nothing()
+        self._reset_term()
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster, publishes=True)
         self.failed_cycles = 0
         self.cycle_began: float | None = None  # start of the running cycle, by time.monotonic
@@ -156,7 +156,7 @@ class Live:
             if self._stopping.is_set() or self._election is None:
                 return
             await self._round_over.wait()
-            self._know_nothing()
+            self._reset_term()
             self.loop.begin_anew(self._empty_store(), self.cluster)
 
     async def _term(self) -> None:
@@ -187,7 +187,7 @@ class Live:
         _log.info("synced: %s", counts)
         self._at_once()
 
-    def _know_nothing(self) -> None:
+    def _reset_term(self) -> None:
         """Reset the port, and its sources, to the state before any event."""
         self._waiting.forget()
         settings = self.settings
@@ -340,7 +340,7 @@ class Live:
         self._waiting.take(outcome)
         if self.settings.language is KAI:
             report_kai_cycle(self.metrics, outcome, timer, decisions, self.loop.store.node_pool)
-        tell_cycle(outcome, decisions)
+        log_cycle(outcome, decisions)
         self.cluster.tell(outcome)
         self.reminders.note(outcome)
         if self._after_cycle is not None:

@@ -27,7 +27,7 @@ _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"
 def set_up(verbosity: int, as_json: bool, stream: IO[str] | None = None) -> None:
     """Write Pumice's entries at this ``-v`` to ``stream`` (standard error), and warnings of other libraries."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.addFilter(Sparing())
+    handler.addFilter(LogRateLimit())
     handler.setFormatter(JsonLines() if as_json else TextLines())
     root = logging.getLogger()
     for old in list(root.handlers):
@@ -46,7 +46,7 @@ def verbosity_of(level: int) -> int:
     return next((verbosity for verbosity, found in _LEVELS.items() if found <= level), max(_LEVELS))
 
 
-class Sparing(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Lets ``at_once`` entries of a kind pass, then one per second. The next that passes says how many did not.
 
     A kind is what one place of the program logs, whatever it is about. Entries with ``fields`` always pass, and from

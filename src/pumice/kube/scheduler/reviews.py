@@ -72,7 +72,7 @@ class _Review(Struct):
     status: _Status | UnsetType = UNSET
 
 
-class Kept:
+class AnswerCache:
     """Answers by key, each for some time, the least recently used ones dropped first. ``clock``: seconds that never go
     back."""
 
@@ -104,7 +104,7 @@ class Reviews:
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._users, self._rights = Kept(KEPT_MAX, clock), Kept(KEPT_MAX, clock)
+        self._users, self._rights = AnswerCache(KEPT_MAX, clock), AnswerCache(KEPT_MAX, clock)
         self._slots, self._asked = asyncio.Semaphore(AT_WORK), 0
 
     async def viewer(self, request: web.Request) -> Viewer:
@@ -113,7 +113,7 @@ class Reviews:
         user = await self._user_of(token_of(request.headers.get("Authorization", "")))
         if user is None:
             raise _unauthorized("the API server does not accept this token\n")
-        return _Reviewed(self, user)
+        return _TokenUser(self, user)
 
     async def may_get(self, user: User, kind: Kind, namespace: str = "") -> bool:
         """Return True if a user may get objects of a kind in a namespace, "" for all. Raises: HTTPException."""
@@ -162,7 +162,7 @@ class Reviews:
             self._asked -= 1
 
 
-class _Reviewed(Viewer):
+class _TokenUser(Viewer):
     """A user whose rights are looked up when they are needed."""
 
     def __init__(self, reviews: Reviews, user: User) -> None:

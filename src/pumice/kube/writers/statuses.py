@@ -120,13 +120,13 @@ class Statuses:
             return False
         wanted = bool(self._group_difference(group, update) or times_difference(group, update.times))
         wanted = wanted or any(self._changes_in_tree(group, update))
-        return wanted and self.groups.begin(update.job, _said(update))
+        return wanted and self.groups.begin(update.job, _write_of(update))
 
     def eviction_of(self, job: str, in_flight: InFlightDecisions) -> str:
         """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays."""
         said = self.groups.said(job)
         # The pods may be gone before it is written, and the next status takes the place of the one that says so.
-        under_way = said.eviction if isinstance(said, _Said) else ""
+        under_way = said.eviction if isinstance(said, _GroupWrite) else ""
         return eviction_of_group(self._cache, in_flight, job) or under_way
 
     def group_gone(self, job: str) -> None:
@@ -144,9 +144,11 @@ class Statuses:
         group = self._cache.groups.get(update.job)
         version = await self._write_group(group, update) if group is not None else ""
         if group is None or not version:
-            self.groups.failed(update.job, _said(update))
+            self.groups.failed(update.job, _write_of(update))
             return
-        self.groups.done(update.job, _said(update), version, self._cache.groups.get(update.job, group).resource_version)
+        self.groups.done(
+            update.job, _write_of(update), version, self._cache.groups.get(update.job, group).resource_version
+        )
         if (event := group_event(update.status)) is not None:
             self._recorder.record(about_group(group), *event)
 
@@ -237,7 +239,7 @@ class Statuses:
         return version
 
 
-class _Said(NamedTuple):
+class _GroupWrite(NamedTuple):
     """What an update says, without what differs between sessions."""
 
     status: PodGroupStatus
@@ -246,5 +248,5 @@ class _Said(NamedTuple):
     eviction: str
 
 
-def _said(update: PodGroupUpdate) -> _Said:
-    return _Said(group_words(update.status), update.times, update.error, update.eviction)
+def _write_of(update: PodGroupUpdate) -> _GroupWrite:
+    return _GroupWrite(group_words(update.status), update.times, update.error, update.eviction)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from pumice.kube.api.errors import ApiError, NotAllowed
-from pumice.kube.scheduler.lease import Election, Observed
+from pumice.kube.scheduler.lease import Election, LeaseObservation
 from tests.kube.waiting import PATIENCE_S
 from tests.unit.kube.silence import SILENT
 
@@ -30,7 +30,7 @@ def lease(holder: str, renewed: str = "2026-01-01T00:00:00Z", seconds: Any = 15)
 
 def test_it_counts_from_when_the_record_was_seen_to_change() -> None:
     clock = Clock()
-    seen = Observed(clock)
+    seen = LeaseObservation(clock)
     seen.see(lease("a", "1970-01-01T00:00:00Z"))
     assert seen.left_s(15.0) == 15.0, "a time long gone says nothing"
     clock.now += 10
@@ -44,7 +44,7 @@ def test_it_counts_from_when_the_record_was_seen_to_change() -> None:
 
 def test_a_time_in_the_future_does_not_hold_the_place() -> None:
     clock = Clock()
-    seen = Observed(clock)
+    seen = LeaseObservation(clock)
     seen.see(lease("a", "2099-01-01T00:00:00Z"))
     clock.now += 15
     assert seen.left_s(15.0) == 0.0
@@ -61,7 +61,7 @@ def test_a_time_in_the_future_does_not_hold_the_place() -> None:
     ],
 )
 def test_how_long_a_record_is_believed(seconds: Any, left: float) -> None:
-    seen = Observed(Clock())
+    seen = LeaseObservation(Clock())
     seen.see(lease("a", seconds=seconds))
     assert seen.left_s(15.0) == left
 
@@ -76,7 +76,7 @@ def test_how_long_a_record_is_believed(seconds: Any, left: float) -> None:
     ],
 )
 def test_a_place_that_is_free(found: dict[str, Any]) -> None:
-    seen = Observed(Clock())
+    seen = LeaseObservation(Clock())
     seen.see(found)
     assert (seen.holder, seen.left_s(15.0)) == ("", 0.0)
 

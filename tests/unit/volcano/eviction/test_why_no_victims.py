@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.scheduler.cycle_log import tell_cycle
+from pumice.kube.scheduler.cycle_log import log_cycle
 from pumice.kube.scheduler.logs import V4
 from pumice.model.blockers import Blocker, CannotEvict, OutOfReach, Protected, TooSmall
 from pumice.model.disruption import PodDisruptionBudget
@@ -33,7 +33,7 @@ def test_the_gang_that_spares_is_named_in_the_log_and_to_those_who_ask(caplog: p
     named = "gang protects 3 that their gangs need for their minimum (ns/web: 2, minimum 2, ns/elastic: 1, minimum 1)"
     assert named in why_jobs_wait(outcome)["ns/g"].text
     with caplog.at_level(V4, "pumice.cycle"):
-        tell_cycle(outcome, [])
+        log_cycle(outcome, [])
     (line,) = (each for each in caplog.messages if each.startswith("<ns/g> cannot preempt: "))
     assert named in line
 
