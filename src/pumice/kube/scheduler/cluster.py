@@ -173,13 +173,11 @@ class KubeCluster:
                 return self._asking is not None and self._asking.heard(obj)
             case Pod():
                 self._devices.heard(obj)
-                if obj.node_name and self._asking is not None:
-                    self._forgive(obj.key)
                 ours = self._sent.heard(obj.key, obj.resource_version)
-                if self.in_flight.heard(obj):
+                is_done = self.in_flight.heard(obj)
+                if is_done or (obj.node_name and self._asking is not None):
                     self._forgive(obj.key)
-                    return True
-                return ours
+                return is_done or ours
             case PodGroup():
                 return self._statuses.groups.heard(obj.key, obj.resource_version)
             case CompositePodGroup():
