@@ -57,7 +57,7 @@ def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> Pod
         namespace=namespace,
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
-        queue=_queue(labels, annotations) or default_queue,
+        queue=named_queue(labels, annotations) or default_queue,
         # Of the gang, or 1: pods of a basic group are placed one by one, and each is enough for itself.
         min_member=minimum,
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
@@ -109,7 +109,7 @@ def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> 
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{COMPOSITE_PREFIX}{own_name}",
         api_version=api_version,
-        queue=_queue(labels, annotations) or default_queue,
+        queue=named_queue(labels, annotations) or default_queue,
         parent=short_text(spec, "parentCompositePodGroupName", "spec"),
         min_groups=_policy(spec, "minGroupCount")[1],
         topology=_topology(spec),
@@ -125,7 +125,8 @@ def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> 
     )
 
 
-def _queue(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+def named_queue(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """Return the queue that a group names, "" for none."""
     # The keys of both languages, so that a group keeps its queue when the policy changes its language.
     return annotations.get(GROUP_QUEUE_ANNOTATION) or labels.get(QUEUE_LABEL) or ""
 

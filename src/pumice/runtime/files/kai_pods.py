@@ -26,7 +26,8 @@ from pumice.runtime.controllers.writes import Create, controller_of, labels_of, 
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 
 _DEPTH_MAX = 8  # owners of owners
-_SETTINGS = GroupingSettings()
+#: How pods in files are grouped, where no flag says otherwise.
+KAI_GROUPING = GroupingSettings()
 _QUEUE_API = "scheduling.run.ai/v2"
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 _SYSTEM_CLASS = "system-"  # classes that every cluster has
@@ -64,9 +65,9 @@ class KaiPods:
         if obj.get("kind") == "Pod":
             if not _is_pod(obj):
                 return False
-            if part(obj, "spec").get("schedulerName") in _SETTINGS.scheduler_names:
+            if part(obj, "spec").get("schedulerName") in KAI_GROUPING.scheduler_names:
                 self.may_own(obj)  # a leader owns its workers, a driver its executors
-            if not needs_group(obj, _SETTINGS):
+            if not needs_group(obj, KAI_GROUPING):
                 return False
             self._pods.append(_Pod(where, _with_names(obj), obj))
             return True
@@ -110,8 +111,8 @@ class KaiPods:
         yield from wanted.values()
         yield from pods
         names = {part(group, "spec").get("queue") for _, group in wanted.values()}
-        if _SETTINGS.default_queue in names:
-            for write in missing_queues(sorted(self._queues), _SETTINGS.default_queue):
+        if KAI_GROUPING.default_queue in names:
+            for write in missing_queues(sorted(self._queues), KAI_GROUPING.default_queue):
                 assert isinstance(write, Create)
                 yield "default queue", write.obj
 
@@ -137,7 +138,7 @@ class KaiPods:
 
     def _grouped(self, pod: _Pod, defaults: KindDefaults) -> Grouped | None:
         try:
-            return group_for(pod.obj, self._seen(pod.obj, defaults), _SETTINGS)
+            return group_for(pod.obj, self._seen(pod.obj, defaults), KAI_GROUPING)
         except NoGang as error:
             self.problems.append(Problem(f"{pod.where}, Pod {meta(pod.obj).get('name')}", str(error)))
         except Exception as error:

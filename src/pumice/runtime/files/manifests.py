@@ -20,8 +20,11 @@ from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
 from pumice.model.plain_words import kind_of
 from pumice.model.workloads.job_makers import JobMaker
+from pumice.runtime.controllers.kai.groups import missing_queues
+from pumice.runtime.controllers.writes import Create
 from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
-from pumice.runtime.files.kai_pods import KaiPods
+from pumice.runtime.files.kai_pods import KAI_GROUPING, KaiPods
+from pumice.runtime.files.native_queues import moved_groups
 from pumice.runtime.memory import without_collector
 from pumice.runtime.problems.native_groups import tree_problems
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
@@ -179,9 +182,20 @@ class _Reading:
             if _rank(value) > _rank(held[0]):
                 self.objects[key] = (value, where)
 
+    def _put_groups_in_kais_queue(self) -> None:
+        """Put Kubernetes' own groups of KAI's pods that name no queue into KAI's default queue."""
+        values = [value for value, _ in self.objects.values()]
+        for group in moved_groups(values, KAI_GROUPING.scheduler_names, KAI_GROUPING.default_queue):
+            key = type(group).__name__, group.namespace, group.name
+            self.objects[key] = group, self.objects[key][1]
+            for write in missing_queues([name for kind, _, name in self.objects if kind == "Queue"], group.queue):
+                assert isinstance(write, Create)
+                self._read("default queue", write.obj)
+
     def result(self, beside: Iterable[Object]) -> Manifests:
         for where, obj in self.kai_pods.read():
             self._read(where, obj)
+        self._put_groups_in_kais_queue()
         self.problems += self.kai_pods.problems
         for api_version, kind in sorted(self.kai_pods.owning):
             self.unparsable.pop(f"{api_version} {kind}", None)
