@@ -416,6 +416,10 @@ def test_pods_that_are_not_ours_to_group_are_left_alone(it: Obj) -> None:
         (with_spec(LWS, {**LWS["spec"], "startupPolicy": "Never"}), "startupPolicy: found 'Never'"),
         (with_annotations(LWS, segment_size="5"), "size of a segment: found 5, wanted 2 to 4"),
         (owner("serving.knative.dev/v1", "Service"), "found no Revision among its owners"),
+        (
+            with_spec(RAY, {"workerGroupSpecs": [{"replicas": 1}, {"replicas": 2, "minReplicas": 3}]}),
+            "minReplicas: found 3, wanted at most 2, the replicas of the group",
+        ),
     ],
 )
 def test_an_unusable_owner_is_reported_on_its_pod(invalid: Obj, said: str) -> None:

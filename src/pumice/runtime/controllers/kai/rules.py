@@ -126,6 +126,9 @@ def _ray(pod: Obj, seen: Seen) -> GangPlan:
     subs = [SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec")))]
     for i, spec in enumerate(groups):
         least, wanted = count(spec.get("minReplicas"), 0), count(spec.get("replicas"), 0)
+        if least > wanted and not spec.get("suspend"):
+            where = f"{named(seen.top)}: workerGroupSpecs[{i}].minReplicas"
+            raise NoGang(f"{where}: found {least}, wanted at most {wanted}, the replicas of the group")
         pods = (least if scales else least or wanted) * count(spec.get("numOfHosts"), 1)
         if (least or wanted) and not spec.get("suspend"):
             name = str(spec.get("groupName") or f"worker-group-{i}").lower()
