@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.api import (
     I64,
     ROWS,
@@ -87,6 +88,7 @@ class Reserve:
         self.starts = ssn.column(f"{NAME}.starts", "job", values=plan.starts())
         # Claims in a domain keep late pods off its nodes; others are counted wherever a pod goes.
         self.domains = [claim.within for claim in plan.claims]
+        self.in_domain = np.array([within is not None for within in self.domains], dtype=bool)
         self.claimed_by = np.array([claim.kept.job for claim in plan.claims], dtype=np.int64)
         # What the refusals name, so that none is repeated after it has become wrong.
         self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
@@ -148,21 +150,33 @@ class Reserve:
         if job >= 0 and self.starts.array[job]:
             # The filter lets its minimum into all domains, so pods beyond it are counted here.
             claims = np.concatenate((claims, self._binding(job, in_domains=True)))
-        each = self.lost.array[self.ssn.tables.tasks.cls[tasks.rows]][:, claims]
+        classes = self.ssn.tables.tasks.cls[tasks.rows]
+        is_one = bool((classes == classes[0]).all())
+        # One row for equal pods: a gang may have thousands of them, and there are up to 64 claims.
+        each = self.lost.array[classes[:1] if is_one else classes][:, claims]
         if not each.any():
             return len(tasks)
-        spare = self.spare.array[claims]
-        missing = self._missing(job)
+        spare, missing, free = self.spare.array[claims], self._missing(job), 0
         if self.starts.array[job]:
             # The plan is without the minimum of a job that starts now, and pods beyond it are late as others are.
-            each[: max(missing, 0)] = 0.0
-            missing = 0
+            free, missing = min(max(missing, 0), len(tasks)), 0
+        first = each[0]
+        if is_one:
+            are_alike, first = free in (0, len(tasks)), first * (not free)
+        else:
+            each[:free] = 0.0
+            are_alike = bool((each == first).all())
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
-        short = each[0] * max(missing, 1) > spare
-        if short.any() and (each == each[0]).all():
+        short = first * max(missing, 1) > spare
+        if short.any() and are_alike:
             kept = self.claims[int(claims[short.argmax()])].kept.reservation
             return Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
+        if (spare < 0).any():
+            return 0
+        if is_one:
+            takes = each[0] > 0
+            return min(len(tasks), free + int((spare[takes] // each[0][takes]).min()))
         return int((np.cumsum(each, axis=0) <= spare).all(axis=1).sum())
 
     @points.predicate(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts"))))
@@ -189,16 +203,23 @@ class Reserve:
         tasks, job = self.ssn.tables.tasks, int(self.ssn.tables.tasks.job[run.rows[0]])
         claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
         if len(claims):
-            taken = self.lost.array[tasks.cls[list(run.rows)]][:, claims]
+            rows, nodes = list(run.rows), list(run.nodes)
             if job >= 0 and self.starts.array[job]:
                 # They are counted as held by now.
-                taken[: max(len(taken) + self._missing(job), 0)] = 0.0
-            for i, claim in enumerate(claims.tolist()):
-                within = self.domains[claim]
-                if within is not None:
-                    taken[:, i] *= within[list(run.nodes)]
+                minimum = max(len(rows) + self._missing(job), 0)
+                rows, nodes = rows[minimum:], nodes[minimum:]
+            # By class: a gang may have thousands of pods, and there are up to 64 claims.
+            taken = np.zeros(len(claims))
+            classes = tasks.cls[rows]
+            for cls in distinct(classes).tolist():
+                lost, alike = self.lost.array[cls][claims], classes == cls
+                counts = [
+                    alike.sum() if within is None else within[nodes][alike].sum()
+                    for within in (self.domains[claim] for claim in claims.tolist())
+                ]
+                taken += lost * counts
             # Through the journal, so that an attempt that fails gives its places back.
-            self.ssn.journal.add(self.spare, claims, -taken.sum(axis=0))
+            self.ssn.journal.add(self.spare, claims, -taken)
 
     def _missing(self, job: int) -> int:
         """Return how many pods a job has to get until it has its minimum, below 0 for pods beyond it."""
@@ -210,5 +231,5 @@ class Reserve:
         domain, or the others."""
         # Of a pod without a job nothing says when it ends.
         first = len(self.claims) if job < 0 else int(self.late.array[job])
-        chosen = [i for i in range(first) if self.claimed_by[i] != job and (self.domains[i] is None) != in_domains]
-        return np.array(chosen, dtype=np.int64)
+        found: I64 = ((self.claimed_by[:first] != job) & (self.in_domain[:first] == in_domains)).nonzero()[0]
+        return found
