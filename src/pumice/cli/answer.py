@@ -15,7 +15,8 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.report.units import counted, some
+from pumice.reasons.words import counted
+from pumice.report.units import some
 from pumice.runtime.printing import escaped
 from pumice.runtime.telemetry.plugin_faults import by_culprit
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pumice.cli.console import Styled, Table, columns
 from pumice.cli.output import console
+from pumice.reasons.words import counted
 from pumice.report.comparison import Kind
-from pumice.report.units import amount, counted, duration, percent
+from pumice.report.units import amount, duration, percent
 
 if TYPE_CHECKING:
     from pumice.report.comparison import Comparison, Row

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pumice.cli.console import Column, Console, Table, columns
 from pumice.cli.output import console
+from pumice.reasons.words import counted
 from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups
-from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
+from pumice.report.units import amount, duration, label_of, percent, some, unit_of
 from pumice.runtime.printing import escaped, escaped_lines
 from pumice.sim.measures.window import ALWAYS
 

@@ -46,7 +46,7 @@ def is_free(resource: str, value: float) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """``1 node``, ``3 nodes``."""
+    """Return a count with its noun: ``1 node``, ``2,000 nodes``."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from pumice.reasons.words import counted
 from pumice.report.comparison import Comparison
 from pumice.report.job_data import cut
-from pumice.report.units import counted, duration
+from pumice.report.units import duration
 
 
 class ComparisonData(Struct, frozen=True):

@@ -10,11 +10,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from pumice.reasons.words import counted
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, queue_curves, resource_curves, rest_curves, rounded
 from pumice.report.job_data import cut, job_data
 from pumice.report.spread import Spread
 from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups
-from pumice.report.units import amount, counted, duration, label_of, percent, some
+from pumice.report.units import amount, duration, label_of, percent, some
 from pumice.sim.measures.history import History
 from pumice.sim.scenes.inputs import Inputs
 

@@ -42,11 +42,6 @@ def duration(seconds: float | None) -> str:
     return f"{whole} s"
 
 
-def counted(count: int, what: str) -> str:
-    """Return a count with its noun: ``1 job``, ``2,000 jobs``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def some(names: Sequence[str], shown: int, count: int | None = None) -> str:
     """Return the first names and how many more there are of ``count``, or without it of the names."""
     left = (len(names) if count is None else count) - shown

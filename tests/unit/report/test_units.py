@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
+from pumice.reasons.words import counted
+from pumice.report.units import amount, duration, label_of, percent, some, unit_of
 
 
 @pytest.mark.parametrize(

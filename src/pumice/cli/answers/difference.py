@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
-from pumice.reasons.words import amount, number
-from pumice.report.units import counted
+from pumice.reasons.words import amount, counted, number
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

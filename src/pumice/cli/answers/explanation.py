@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pumice.answers.in_queue import AGE, NAME
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
-from pumice.reasons.words import amount
-from pumice.report.units import counted, duration
+from pumice.reasons.words import amount, counted
+from pumice.report.units import duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

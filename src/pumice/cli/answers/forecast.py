@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
-from pumice.report.units import counted, duration
+from pumice.reasons.words import counted
+from pumice.report.units import duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
-from pumice.report.units import counted
+from pumice.reasons.words import counted
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

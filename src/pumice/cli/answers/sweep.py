@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
-from pumice.report.units import amount, counted, duration, percent
+from pumice.reasons.words import counted
+from pumice.report.units import amount, duration, percent
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

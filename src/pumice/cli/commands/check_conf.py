@@ -12,7 +12,7 @@ from pumice.cli.errors import STDIN_NAME
 from pumice.cli.output import console, print_json, say
 from pumice.cli.params import STDIN, require_there, stdin_bytes
 from pumice.cli.policies import plugins_option, registry_of
-from pumice.report.units import counted
+from pumice.reasons.words import counted
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

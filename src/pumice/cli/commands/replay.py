@@ -12,7 +12,7 @@ from pumice.cli.answers.recording import FOLDER, recorded_policy
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import console, print_json, say, takes_stdout, write_snapshot
 from pumice.cli.policies import choose_policy, plugins_option
-from pumice.report.units import counted
+from pumice.reasons.words import counted
 
 if TYPE_CHECKING:
     from pumice.answers.difference import Difference

@@ -12,7 +12,8 @@ from pumice.cli.console import Column, Table
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import console, print_json, say
 from pumice.cli.policies import plugins_option
-from pumice.report.units import counted, duration
+from pumice.reasons.words import counted
+from pumice.report.units import duration
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pumice.cli.errors import FAILED, INTERRUPTED, STDIN_NAME, InputError
 from pumice.cli.output import STDOUT, fail_for, print_json, say, takes_stdout, tell_input
 from pumice.cli.params import STDIN, engine_option
 from pumice.cli.policies import stdin_policy
-from pumice.report.units import counted
+from pumice.reasons.words import counted
 
 if TYPE_CHECKING:
     from pumice.sweeps.engines import Engine

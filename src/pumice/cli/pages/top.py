@@ -19,7 +19,8 @@ from pumice.cli.answers.world import WorldOptions, conf_option, world_options
 from pumice.cli.console import Column, Table
 from pumice.cli.errors import InputError
 from pumice.cli.output import console, fail_for
-from pumice.report.units import counted, percent
+from pumice.reasons.words import counted
+from pumice.report.units import percent
 
 if TYPE_CHECKING:
     from pumice.cli.console import Console

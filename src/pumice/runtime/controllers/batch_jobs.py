@@ -22,6 +22,7 @@ from pumice.runtime.controllers.writes import (
     Patch,
     Wake,
     Write,
+    age_key,
     annotations_of,
     labels_of,
     leaving,
@@ -104,7 +105,7 @@ def _sorted_out(job: Obj, pods: Sequence[Obj]) -> _Pods:
     found = _Pods()
     uncounted = part(job, "status", "uncountedTerminatedPods")
     known = {uid for uids in uncounted.values() for uid in uids or ()}
-    for pod in sorted(pods, key=_age):
+    for pod in sorted(pods, key=age_key):
         phase = part(pod, "status").get("phase") or "Pending"
         held = _is_held(pod)
         if phase not in ENDED and not leaving(pod):
@@ -348,7 +349,3 @@ def _conditions(obj: Obj) -> list[Obj]:
 
 def _condition(job: Obj, kind: str) -> Obj | None:
     return next((c for c in _conditions(job) if c.get("type") == kind and c.get("status") == "True"), None)
-
-
-def _age(pod: Obj) -> tuple[str, str]:
-    return str(meta(pod).get("creationTimestamp", "")), str(meta(pod)["name"])

@@ -27,6 +27,7 @@ from pumice.runtime.controllers.writes import (
     Tell,
     Wake,
     Write,
+    age_key,
     controller_uid,
     leaving,
     meta,
@@ -127,16 +128,12 @@ def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float, form: JobForm = VO
         reason = "InvalidSpec" if isinstance(error, FieldError) else "UnparseableSchedule"
         return [Tell(ref_of(obj), "Warning", reason, str(error))]
     uid = meta(obj).get("uid", "")
-    own = sorted((job for job in jobs if controller_uid(job) == uid), key=_age)
+    own = sorted((job for job in jobs if controller_uid(job) == uid), key=age_key)
     begun, last = _begin(obj, cron, own, now, form) if not cron.suspended else ([], None)
     kept = [*_forgotten(cron, own, form)]
     gone = {write.ref.name for write in (*begun, *kept) if isinstance(write, Delete)}
     active = [job for job in own if not form.has_finished(job) and str(meta(job)["name"]) not in gone]
     return [*begun, *kept, *_status(obj, active, own, last, form), *_wake(obj, cron, now)]
-
-
-def _age(job: Obj) -> tuple[str, str]:
-    return str(meta(job).get("creationTimestamp", "")), str(meta(job)["name"])
 
 
 # -- what is due

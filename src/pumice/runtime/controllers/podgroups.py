@@ -25,6 +25,7 @@ from pumice.runtime.controllers.writes import (
     Patch,
     Tell,
     Write,
+    age_key,
     annotations_of,
     controller_uid,
     labels_of,
@@ -88,7 +89,7 @@ def reconcile_set(
     if part(owner, "spec").get("replicas", 1) == 0:
         return [Delete(ref_of(group))] if group is not None and not leaving(group) else []
     revision = part(owner, "status").get("updateRevision") if owner.get("kind") == "StatefulSet" else None
-    pod = next((p for p in sorted(pods, key=_age) if _speaks_for(p, revision, settings)), None)
+    pod = next((p for p in sorted(pods, key=age_key) if _speaks_for(p, revision, settings)), None)
     if pod is None or (group is not None and leaving(group)):
         return []
     try:
@@ -168,10 +169,6 @@ def _speaks_for(pod: Obj, revision: str | None, settings: GroupSettings) -> bool
     """Return True if a pod may determine what its set's group looks like."""
     of_revision = not revision or labels_of(pod).get(_REVISION) == revision
     return of_revision and _is_ours(pod, settings) and not _group_named(pod) and not leaving(pod)
-
-
-def _age(pod: Obj) -> tuple[str, str]:
-    return str(meta(pod).get("creationTimestamp", "")), str(meta(pod).get("name", ""))
 
 
 def _text_of(error: FieldError | KeyError) -> str:

@@ -72,6 +72,11 @@ def meta(obj: Obj) -> Obj:
     return found
 
 
+def age_key(obj: Obj) -> tuple[str, str]:
+    """Return a key that sorts objects by their age, the oldest first, then by name."""
+    return str(meta(obj).get("creationTimestamp", "")), str(meta(obj).get("name", ""))
+
+
 def part(obj: Obj, *path: str) -> Obj:
     """Return an object inside an object, empty if it is absent or not an object."""
     for key in path:

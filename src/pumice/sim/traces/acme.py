@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
-from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, place
-from pumice.sim.traces.trace import Problems, Trace, TraceError
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, one_file, place
+from pumice.sim.traces.trace import Problems, Trace
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
 
@@ -31,7 +31,7 @@ COLUMNS = (
 
 def read(path: Path) -> Trace:
     """Read ``converted_*_trace.csv``, or the folder that contains it."""
-    file = trace_file(path)
+    file = one_file(path, "converted_*_trace.csv")
     table = Table(file, COLUMNS)
     shapes, problems = Shapes(), Problems()
     jobs: list[SimJob] = []
@@ -56,19 +56,6 @@ def read(path: Path) -> Trace:
         ],
         problems=problems.listed(),
     )
-
-
-def trace_file(path: Path) -> Path:
-    """Return the table at a path.
-
-    Raises: TraceError if there is none, or more than one.
-    """
-    if path.is_file():
-        return path
-    found = sorted(path.glob("converted_*_trace.csv"))
-    if len(found) != 1:
-        raise TraceError(f"{path}: found {len(found)} files converted_*_trace.csv, wanted one; name the file")
-    return found[0]
 
 
 def _job(row: Row, shapes: Shapes) -> SimJob:

@@ -59,6 +59,17 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
         raise TraceError(f"{path}: {error.strerror or error}") from None
 
 
+def one_file(path: Path, pattern: str) -> Path:
+    """Return a file, or the one file of a folder whose name has this pattern. Raises: TraceError if there is none, or
+    more than one."""
+    if path.is_file():
+        return path
+    found = sorted(path.glob(pattern))
+    if len(found) != 1:
+        raise TraceError(f"{path}: found {len(found)} files {pattern}, wanted one; name the file")
+    return found[0]
+
+
 def read_json(path: Path, bytes_max: int) -> Any:
     """Return the value of a JSON file. Raises: TraceError for a file that cannot be read, is larger, or is not JSON."""
     try:

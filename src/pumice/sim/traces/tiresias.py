@@ -13,7 +13,7 @@ from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode, HyperNodeMember
 from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
-from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, Row, Table, place
+from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, Row, Table, one_file, place
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -28,7 +28,7 @@ CLUSTER_COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu
 
 def read(path: Path) -> Trace:
     """Read ``*_job.csv``, or the folder that contains it, and the cluster from ``cluster_spec.csv`` beside it."""
-    file = trace_file(path)
+    file = one_file(path, "*_job.csv")
     table = Table(file, COLUMNS)
     problems = Problems()
     spec = Shapes().pod(POD_CPU * 1000, POD_MEMORY_GI * GI, 1)
@@ -66,19 +66,6 @@ def read(path: Path) -> Trace:
         ],
         problems=problems.listed(),
     )
-
-
-def trace_file(path: Path) -> Path:
-    """Return the table of jobs at a path.
-
-    Raises: TraceError if there is none, or more than one.
-    """
-    if path.is_file():
-        return path
-    found = sorted(path.glob("*_job.csv"))
-    if len(found) != 1:
-        raise TraceError(f"{path}: found {len(found)} files *_job.csv, wanted one; name the file")
-    return found[0]
 
 
 def read_cluster(path: Path) -> tuple[list[Node], list[HyperNode]]:
