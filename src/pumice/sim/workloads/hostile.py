@@ -51,8 +51,8 @@ _SUB_GROUPS = 300
 
 
 class Scenario(Struct, frozen=True):
-    """``made``: the tenant's objects in a language, with about so many pods. ``languages``: those that have the
-    scenario. ``full``: pods of others fill the cluster. ``devices``: nodes offer devices."""
+    """What one tenant creates. ``made``: yields the objects in a language, with about so many pods. ``languages``:
+    those that have the scenario. ``full``: pods of others fill the cluster. ``devices``: nodes offer devices."""
 
     made: Callable[[str, int], Iterator[Raw]]
     languages: tuple[str, ...] = (VOLCANO, KAI)
@@ -61,7 +61,8 @@ class Scenario(Struct, frozen=True):
 
 
 def build_hostile(scenario: str, language: str, nodes: int, pods: int) -> Iterator[Object]:
-    """One of HOSTILE. Raises: ValueError for an unknown scenario and for sizes that make no workload."""
+    """Yield the cluster and the objects of a scenario. Raises: ValueError for an unknown scenario and for sizes that
+    make no workload."""
     if scenario not in HOSTILE or language not in HOSTILE[scenario].languages:
         raise ValueError(f"scenario: found {scenario!r}, wanted one of {', '.join(HOSTILE)}")
     for name, count in (("nodes", nodes), ("pods", pods)):
@@ -96,7 +97,7 @@ def build_storm(storm: Storm, language: str, nodes: int) -> Iterator[Object]:
 
 
 def _of_storm(storm: Storm, language: str) -> Iterator[Raw]:
-    """Yield what the tenant writes."""
+    """Yield the objects that the tenant writes."""
     yield from claims_of(storm, NAMESPACE)
     for i, each in enumerate(storm.gangs):
         if "claims" in storm.fields:
@@ -111,7 +112,7 @@ def _of_storm(storm: Storm, language: str) -> Iterator[Raw]:
 
 
 def _ask_for_gpus(pod: Raw, share: float, language: str) -> None:
-    """Let a pod ask for a part of a GPU, in KAI's language, or for whole ones."""
+    """Add a request for a part of a GPU, in KAI's language, or for whole ones."""
     if language == KAI and share < 1:
         pod["metadata"]["annotations"] = {**pod["metadata"]["annotations"], "gpu-fraction": f"{share}"}
     else:
@@ -122,7 +123,7 @@ def _ask_for_gpus(pod: Raw, share: float, language: str) -> None:
 
 
 def _cluster(nodes: int, gpus: int = 0) -> Iterator[Object]:
-    """Nodes in racks of 10 and blocks of 10 racks, in the words of both languages; queues; priorities."""
+    """Yield nodes in racks of 10 and blocks of 10 racks, in the terms of both languages, queues and priorities."""
     unlimited = Quota(None, None, 1.0)
     for i in range(nodes):
         name = f"node-{i:05d}"
@@ -141,7 +142,8 @@ def _cluster(nodes: int, gpus: int = 0) -> Iterator[Object]:
 
 
 def _others(language: str, nodes: int) -> Iterator[Object]:
-    """Pods of low priority that fill the cluster, each a group of its own, half of them in the tenant's queue."""
+    """Yield pods of low priority that fill the cluster, each in a group of its own, half of them in the tenant's
+    queue."""
     gang = Gang() if language == KAI else None
     request = Resource(1000.0 * _RUNNING_CORES, _GI, {PODS: 1.0})
     spec = PodSpec(request, priority=_PRIORITIES[_LOW], priority_class_name=_LOW)
@@ -169,7 +171,7 @@ def _others(language: str, nodes: int) -> Iterator[Object]:
 
 
 def _lists(language: str, pods: int) -> Iterator[Raw]:
-    """Pods of each kind of list in turn: as long as it may be, and longer than it may be."""
+    """Yield pods with each kind of list in turn: once at its bound, once above it."""
     kinds = list(LISTS.values())
     for i in range(pods):
         most, of = kinds[i % len(kinds)]
@@ -178,8 +180,8 @@ def _lists(language: str, pods: int) -> Iterator[Raw]:
 
 
 def _topology(language: str, pods: int) -> Iterator[Raw]:
-    """Unlike gangs within one rack or block, in turn: with a pod that fits on no node; larger than each domain; with
-    sub-groups, of which one is larger than each rack."""
+    """Yield unlike gangs within one rack or block, in turn: with a pod that fits on no node; larger than each domain;
+    with sub-groups, of which one is larger than each rack."""
     for i in range(max(pods // 8, 1)):
         level, unlike = i % 2 if i % 3 < 2 else 0, 0.001 * i
         match i % 3:
@@ -193,7 +195,7 @@ def _topology(language: str, pods: int) -> Iterator[Raw]:
 
 
 def _within(language: str, level: int, parts: int = 1, size: int = 11) -> Raw:
-    """Fields of a group that must be within one rack (level 0) or block, or of which each of its parts must be."""
+    """Return the fields of a group that must be within one rack (level 0) or block, or of which each part must be."""
     if language == VOLCANO:
         topology: Raw = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1 + level}}
         policy = {"name": "part", "subGroupSize": size, "matchLabelKeys": ["part"], **topology}
@@ -204,7 +206,7 @@ def _within(language: str, level: int, parts: int = 1, size: int = 11) -> Raw:
 
 
 def _victims(language: str, pods: int) -> Iterator[Raw]:
-    """Gangs of three, of which one pod fits nowhere, of the queue of those that run and of another."""
+    """Yield gangs of three, of which one pod fits nowhere, in the queue of the running pods and in another."""
     for i in range(max(pods // 3, 1)):
         cores = [1 + 0.001 * i, 1.0, _TOO_MANY]
         queue = "default" if i % 2 else f"q{i % _QUEUES:02d}"
@@ -212,14 +214,14 @@ def _victims(language: str, pods: int) -> Iterator[Raw]:
 
 
 def _tries(language: str, pods: int) -> Iterator[Raw]:
-    """Gangs of two pods that must share a node and do not fit on one together, over many queues."""
+    """Yield gangs of two pods that must share a node and do not fit on one together, over many queues."""
     for i in range(max(pods // 2, 1)):
         where = {"topologyConstraint": {"topology": "topology", "requiredTopologyLevel": _HOSTNAME}}
         yield from _gang(language, f"g{i}", [33.0, 33.0], {"queue": f"q{i % _QUEUES:02d}", **where}, {})
 
 
 def _groups(language: str, pods: int) -> Iterator[Raw]:
-    """Gangs of hundreds of sub-groups, each within one node, of which the last does not fit."""
+    """Yield gangs of hundreds of sub-groups, each within one node, of which the last does not fit."""
     for i in range(max(pods // (2 * _SUB_GROUPS), 1)):
         where = {"topologyConstraint": {"topology": "topology", "requiredTopologyLevel": _HOSTNAME}}
         parts = [{"name": f"part{k:03d}", "minMember": 2, **where} for k in range(_SUB_GROUPS)]
@@ -228,7 +230,7 @@ def _groups(language: str, pods: int) -> Iterator[Raw]:
 
 
 def _devices(kind: str) -> Callable[[str, int], Iterator[Raw]]:
-    """Pods with claims of devices of one kind."""
+    """Return a function that yields pods with claims of devices of one kind."""
 
     def made(language: str, pods: int) -> Iterator[Raw]:
         for i in range(pods):
@@ -240,8 +242,8 @@ def _devices(kind: str) -> Callable[[str, int], Iterator[Raw]]:
 
 
 def _unlike(kind: str) -> Callable[[str, int], Iterator[Raw]]:
-    """Gangs of a kind of ``UNLIKE``, two pods each on average: half of them in the queue of those that run, before
-    which they come, and half in other queues, which are owed more than they have."""
+    """Return a function that yields gangs of a kind of ``UNLIKE``, two pods each on average: half of them in the queue
+    of the running pods, before which they come, and half in other queues, which have less than they deserve."""
 
     def made(language: str, pods: int) -> Iterator[Raw]:
         dice = Dice(SEED)
@@ -280,8 +282,8 @@ def _gang(
     parts: int = 1,
     specs: list[Raw] | None = None,
 ) -> Iterator[Raw]:
-    """A group of pods, all of which must run. ``group``, ``spec``, ``specs``: more fields of it, of its pods, and of
-    each pod. ``parts``: sub-groups of equal size that the pods belong to, in turn."""
+    """Yield a group of pods, all of which must run. ``group``, ``spec``, ``specs``: more fields of it, of its pods, and
+    of each pod. ``parts``: sub-groups of equal size that the pods belong to, in turn."""
     status: Raw = {}
     if language == KAI:
         api, annotation = GROUP_API[KAI], "pod-group-name"

@@ -18,7 +18,8 @@ _REQUESTS = (6, 7, 8, 9)
 
 
 def device_slices(nodes: int) -> Iterator[ResourceSlice | DeviceClass]:
-    """A class, and devices of each node: half of them agree in an attribute, and no two of the cluster are equal."""
+    """Yield a class, and devices of each node: half of them agree in an attribute, and no two of the cluster are
+    equal."""
     yield DeviceClass(CLASS, ())
     for i in range(nodes):
         devices = tuple(_device(i, k) for k in range(_ON_A_NODE))
@@ -36,7 +37,7 @@ def _device(i: int, k: int) -> Device:
 
 
 def _agreeing(namespace: str, i: int) -> Raw:
-    """More requests that must agree in an attribute than devices of a node do."""
+    """Return a claim with more requests that must agree in an attribute than devices of a node do."""
     requests = [
         {"name": f"r{i}-{k}", "exactly": {"deviceClassName": CLASS}} for k in range(_REQUESTS[i % len(_REQUESTS)])
     ]
@@ -46,7 +47,8 @@ def _agreeing(namespace: str, i: int) -> Raw:
 
 
 def _selecting(namespace: str, i: int) -> Raw:
-    """Selectors that no other claim has: a loop within a loop, behind a comment; one that fails; long ones."""
+    """Return a claim with selectors that no other claim has: a loop within a loop, behind a comment; one that fails;
+    long ones."""
     numbers = ", ".join(str(each) for each in range(i, i + 200))
     expressions = (
         f"[{numbers}].exists( // (\n a, [{numbers}].exists(b, a == b && b < 0))",

@@ -24,8 +24,9 @@ _RACKS = 100
 
 
 class UnlikeGang(Struct, frozen=True):
-    """``cores``: of each pod. ``specs``: more fields of each pod's spec, in the same order; none if it is empty.
-    ``group``: more fields of the PodGroup. ``level``: of the topology it must be within one domain of, or -1."""
+    """The fields of one gang. ``cores``: of each pod. ``specs``: more fields of each pod's spec, in the same order;
+    none if it is empty. ``group``: more fields of the PodGroup. ``level``: of the topology whose domains the gang must
+    be within, or -1."""
 
     cores: list[float]
     specs: list[Raw] = []

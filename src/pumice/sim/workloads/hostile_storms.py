@@ -50,7 +50,7 @@ class Storm(Struct, frozen=True):
 
 
 def draw_storm(dice: Dice) -> Storm:
-    """Draw a storm."""
+    """Return a storm that is drawn at random."""
     count, most, queues = dice.one(_GANGS), dice.one(_SIZES), dice.one(_QUEUES)
     most = max(1, min(most, PODS_MAX // count))
     fields, unlike, equal_pods = dice.some([*FIELDS, "topology", "shares"], 0.3), dice.chance(0.8), dice.chance(0.5)

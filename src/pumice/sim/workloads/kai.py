@@ -123,7 +123,7 @@ def build_kai(scenario: str, nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _alloc(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Gangs on an empty cluster, from four queues in turn, each with a quarter of it as quota."""
+    """Return gangs on an empty cluster, from four queues in turn, each with a quarter of it as quota."""
     made = _cluster(nodes, *(_queue(f"queue-{k}", _GPUS * nodes / 4) for k in range(4)))
     jobs = pods // gang
     for i in range(jobs):
@@ -132,7 +132,7 @@ def _alloc(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _reclaim(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """One of two queues, each with half of the cluster as quota, holds all of it; gangs of the other wait."""
+    """Return two queues, each with half of the cluster as quota: one holds all of it, and gangs of the other wait."""
     total, jobs = _GPUS * nodes, pods // gang
     made = _cluster(nodes, _queue("queue-a", total / 2), _queue("queue-b", total / 2))
     for j in range(total):
@@ -143,7 +143,8 @@ def _reclaim(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _reclaim_big(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """A queue without quota holds the cluster; one with all of it as quota wants whole nodes for one gang."""
+    """Return a queue without quota that holds the cluster, and one with all of it as quota whose gang wants whole
+    nodes."""
     if pods != gang:
         raise ValueError(f"gang: found {gang}, wanted {pods}: it is one gang")
     total = _GPUS * nodes
@@ -155,7 +156,7 @@ def _reclaim_big(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _consolidate(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Half of each node is used by jobs of one GPU; jobs that request a whole node wait."""
+    """Return jobs of one GPU that use half of each node, and waiting jobs that request a whole node."""
     running = 4 * nodes
     made = _cluster(nodes, _queue("queue-0", _GPUS * nodes))
     for j in range(running):
@@ -166,7 +167,7 @@ def _consolidate(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _preempt(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """The cluster is full of jobs that waiting jobs of the same queue may preempt."""
+    """Return a cluster that is full of jobs which waiting jobs of the same queue may preempt."""
     total, jobs = _GPUS * nodes, pods // gang
     made = _cluster(nodes, _queue("queue-0", total))
     for j in range(total):
@@ -177,7 +178,7 @@ def _preempt(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _topology(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Gangs of whole nodes, each within a rack of 8 nodes, or within a block of 8 racks if it is larger."""
+    """Return gangs of whole nodes, each within a rack of 8 nodes, or within a block of 8 racks if it is larger."""
     made = _cluster(nodes, _queue("queue-0", _GPUS * nodes))
     made.topologies = [Topology("topo", ("block", "rack", "host"))]
     made.nodes = [_node(i, {"block": f"b{i // 64}", "rack": f"r{i // 8}", "host": _name(i)}) for i in range(nodes)]
@@ -188,7 +189,7 @@ def _topology(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _unschedulable(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """The cluster is full of jobs that cannot be evicted, and others wait in queues without quota."""
+    """Return a cluster that is full of jobs that cannot be evicted, and jobs that wait in queues without quota."""
     jobs = pods // gang
     made = _cluster(nodes, _queue("queue-hold", _GPUS * nodes), *(_queue(f"queue-{k}", 0) for k in range(4)))
     for j in range(nodes):
@@ -199,7 +200,8 @@ def _unschedulable(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _full(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """Two queues hold what they deserve, which is the whole cluster, and want more: no job can be evicted."""
+    """Return two queues that hold what they deserve, which is the whole cluster, and want more: no job can be
+    evicted."""
     total, jobs = _GPUS * nodes, pods // gang
     made = _cluster(nodes, _queue("queue-0", total // 2), _queue("queue-1", total // 2))
     for j in range(total):
@@ -210,7 +212,7 @@ def _full(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _claims(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """``kai-alloc`` with a claim of one device for each pod, in place of a GPU."""
+    """Return ``kai-alloc`` with a claim of one device for each pod, in place of a GPU."""
     made = _alloc(nodes, pods, gang)
     made.nodes = [replace(node, allocatable=_WITHOUT_GPUS, capacity=_WITHOUT_GPUS) for node in made.nodes]
     asked = (DeviceRequest("gpu", (DeviceOption(_DRIVER),)),)
@@ -223,7 +225,7 @@ def _claims(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _numa(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """``kai-alloc`` with pods whose whole cores and GPU must be in one of the two NUMA zones of a node."""
+    """Return ``kai-alloc`` with pods whose whole cores and GPU must be in one of the two NUMA zones of a node."""
     made = _alloc(nodes, pods, gang)
     half = Resource(64_000.0, 5e11, {GPU: 500.0 * _GPUS})
     zones = tuple(NumaZone(f"node-{k}", half, half) for k in range(2))
@@ -233,7 +235,7 @@ def _numa(nodes: int, pods: int, gang: int) -> KaiWorkload:
 
 
 def _native(nodes: int, pods: int, gang: int) -> KaiWorkload:
-    """``kai-alloc`` with PodGroups of Kubernetes in place of KAI's."""
+    """Return ``kai-alloc`` with PodGroups of Kubernetes in place of KAI's."""
     made = _alloc(nodes, pods, gang)
     made.groups = [replace(group, native=NativeGroup(_NATIVE)) for group in made.groups]
     return made

@@ -82,7 +82,7 @@ def build(scenario: str, nodes: int, pods: int, gang: int, queues: int = 1, tier
 
 
 def gangs(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1) -> Workload:
-    """Gangs of equal pods in 16 shapes, on nodes of two sizes."""
+    """Return gangs of equal pods in 16 shapes, on nodes of two sizes."""
     made = Workload([_node(i, 32 + 32 * (i % 2)) for i in range(nodes)], _queues(queues))
     jobs = _Jobs(made)
     for j in range(pods // gang):
@@ -92,7 +92,7 @@ def gangs(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1) -
 
 
 def topo(nodes: int = 1000, pods: int = 4000, gang: int = 20, tier: int = 0) -> Workload:
-    """Gangs that must stay within a HyperNode of the tier; 0: tiers 1, 2 and 3 in turn."""
+    """Return gangs that must stay within a HyperNode of the tier; 0: tiers 1, 2 and 3 in turn."""
     made = Workload([_node(i, 64) for i in range(nodes)], _queues(1), hypernodes=list(_hypernodes(nodes)))
     jobs = _Jobs(made)
     for j in range(pods // gang):
@@ -127,8 +127,8 @@ def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: in
 
 
 def tree(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1000) -> Workload:
-    """Gangs in the leaves of a tree in which each queue has four below it: 1,000 queues are 6 levels below the root.
-    Each leaf deserves an equal share of the cluster, and every other queue the sum of those below it."""
+    """Return gangs in the leaves of a tree in which each queue has four below it: 1,000 queues are 6 levels below the
+    root. Each leaf deserves an equal share of the cluster, and every other queue the sum of those below it."""
     made = Workload([_node(i, 64) for i in range(nodes)])
     first_leaf = (queues + 2) // 4
     deserved = [8000 * nodes // (queues - first_leaf)] * queues  # milli-GPUs
