@@ -40,8 +40,15 @@ def selects(expression: str, face: Face) -> bool:
 
     Raises: SelectorError if ``check`` refuses the expression, or it does not answer true or false for this device.
     """
-    _, tree = _compiled(expression)
-    return _answer(expression, narrowed(face, tree.lookups))
+    return selects_narrowed(expression, narrowed(face, lookups_of(expression)))
+
+
+def selects_narrowed(expression: str, face: Face) -> bool:
+    """Return True if the expression selects a device that is ``narrowed`` to what it looks at.
+
+    Raises: SelectorError, as ``selects`` does.
+    """
+    return _answer(expression, face)
 
 
 def lookups_of(expression: str) -> frozenset[Lookup] | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narrowed, selects
+from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narrowed, selects_narrowed
 from pumice.algorithms.cel_tree import Lookup
 from pumice.columns.dtypes import I32, Bool
 from pumice.framework.cycle.session import Session
@@ -240,9 +240,9 @@ def _selected(facts: Derived, each: ResourceSlice) -> Bool:
 
 
 def _holds(selector: str, face: Face) -> bool:
-    """Return True if a selector is true. One that fails for a device counts as false."""
+    """Return True if a selector is true of a narrowed device. One that fails for a device counts as false."""
     try:
-        return selects(selector, face)
+        return selects_narrowed(selector, face)
     except SelectorError:
         return False
 
