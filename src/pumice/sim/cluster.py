@@ -113,7 +113,10 @@ class SimCluster:
         """Let binds wait before they are sent, each for ``delay()`` seconds."""
 
         def send(bind: Bind) -> Refusal | None:
-            return self._send([bind])[0]
+            (refusal,) = self._send([bind])
+            for hook in self.hooks.send_refused if refusal is not None else ():
+                hook(bind)
+            return refusal
 
         def give_back(bind: Bind) -> None:
             self.refusals += 1

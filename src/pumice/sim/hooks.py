@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pumice.model.decisions import Decision, Refusal
+from pumice.model.decisions import Bind, Decision, Refusal
 from pumice.model.node import Node
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.equal_pods import EqualPods
@@ -30,3 +30,4 @@ class Hooks:
     group_written: list[Callable[[PodGroup], None]] = field(default_factory=list)
     node_changed: list[Callable[[Node | None, Node | None], None]] = field(default_factory=list)  # before, after
     answered: list[Answered] = field(default_factory=list)
+    send_refused: list[Callable[[Bind], None]] = field(default_factory=list)  # of binds that had waited

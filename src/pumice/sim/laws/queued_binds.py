@@ -22,7 +22,9 @@ class QueuedBindLaws:
     def __init__(self, cluster: SimCluster) -> None:
         self._cluster = cluster
         self._decided: dict[str, tuple[Bind, Node]] = {}  # by UID of the pod: its node as it was then
+        self._refused: set[str] = set()  # UIDs of pods whose binds the API server refused: they are decided again
         self._broken = ""
+        cluster.hooks.send_refused.append(lambda bind: self._refused.add(bind.uid))
         cluster.hooks.answered.append(self._answered)
         cluster.hooks.bound.append(self._bound)
 
@@ -36,6 +38,7 @@ class QueuedBindLaws:
         for decision, refusal in zip(decisions, answers, strict=True):
             if isinstance(decision, Bind) and refusal is None:
                 self._decided[decision.uid] = decision, self._cluster.nodes[decision.node]
+                self._refused.discard(decision.uid)
 
     def _bound(self, pods: EqualPods) -> None:
         for pod in pods.values() if self._cluster.queued is not None else ():
@@ -68,11 +71,13 @@ class QueuedBindLaws:
         return f"S17: {bound.key} was bound, and {left} of minMember {group.min_member} of {group.key} can still run"
 
     def _counts(self, pod: Pod) -> bool:
-        """Return True if a pod is on a node and stays, has succeeded, asks for nothing, or may still be bound: where it
-        was decided, even if the API server refused that once."""
+        """Return True if a pod is on a node and stays, has succeeded, asks for nothing, or may still be bound: to the
+        node that was decided, or to any if the API server refused that, because it is decided again."""
         if pod.node_name:
             return pod.phase == "Succeeded" or (pod.phase != "Failed" and pod.deletion is None)
         if pod.phase == "Succeeded" or pod.spec.request.is_empty():
             return True
         decided = self._decided.get(pod.uid)
-        return decided is not None and not self._outdated(pod, decided[0].node, decided[1])
+        if decided is None:
+            return False
+        return pod.uid in self._refused or not self._outdated(pod, decided[0].node, decided[1])
