@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from pumice.sim.fuzz.play_result import PlayResult
 
 FINDINGS_MAX = 20
-#: Seeds for each worker that are played before their findings are reported, in the order of seeds.
-_BLOCK = 16
+#: Tasks for each worker that are done before their findings are reported, in the order of seeds.
+_TASKS = 4
+#: Seeds of a task: what a process does once for all of them costs as much as a small world.
+_SEEDS = 4
 Worlds = Generator[tuple[str, "FuzzCase", "PlayResult"], None, None]
 
 
@@ -168,6 +170,7 @@ def _replayed(paths: tuple[Path, ...], registry: Registry) -> Worlds:
 def _worlds(drawn: DrawOptions, seeds: range, engine: str, workers: int, draws: Callable[[int], FuzzCase]) -> Worlds:
     """Yield worlds in the order of their seeds. Raises: InputError if there is no such engine."""
     from pumice.library.errors import InputError as Wrong
+    from pumice.runtime.memory import old_objects_left_alone
     from pumice.runtime.policy.languages import builtin_registry
     from pumice.sim.fuzz.play_result import PlayResult
     from pumice.sweeps.engines import LOCAL, engine_of
@@ -175,30 +178,36 @@ def _worlds(drawn: DrawOptions, seeds: range, engine: str, workers: int, draws: 
 
     registry = builtin_registry()
     if engine == LOCAL and workers == 1:
-        for seed in seeds:
-            case = draws(seed)
-            yield str(seed), case, _played(case, registry)
+        with old_objects_left_alone():
+            for seed in seeds:
+                case = draws(seed)
+                yield str(seed), case, _played(case, registry)
         return
     try:
         with engine_of(engine, workers) as found:
-            for first in range(0, len(seeds), _BLOCK * found.workers):
-                block = seeds[first : first + _BLOCK * found.workers]
-                with closing(share_out([(drawn, seed) for seed in block], found, _play_seed)) as answers:
+            for first in range(0, len(seeds), _SEEDS * _TASKS * found.workers):
+                block = seeds[first : first + _SEEDS * _TASKS * found.workers]
+                tasks = [(drawn, block[at : at + _SEEDS]) for at in range(0, len(block), _SEEDS)]
+                with closing(share_out(tasks, found, _play_seeds)) as answers:
                     played = {done.index: done for done in answers}
-                for i, seed in enumerate(block):
-                    result = played[i].value or PlayResult(played[i].why)
-                    yield str(seed), draws(seed), result
+                for i, (_, together) in enumerate(tasks):
+                    results = played[i].value or [PlayResult(played[i].why)] * len(together)
+                    for seed, result in zip(together, results, strict=True):
+                        yield str(seed), draws(seed), result
     except Wrong as error:
         raise InputError(error.problems) from None
 
 
-def _play_seed(task: tuple[DrawOptions, int]) -> PlayResult:
-    """Play the world of a seed, in a worker."""
+def _play_seeds(task: tuple[DrawOptions, range]) -> list[PlayResult]:
+    """Play the worlds of seeds, in a worker."""
+    from pumice.runtime.memory import old_objects_left_alone
     from pumice.runtime.policy.languages import builtin_registry
 
-    drawn, seed = task
+    drawn, seeds = task
     registry = builtin_registry()
-    return _played(_maker(registry, drawn)(seed), registry)
+    draws = _maker(registry, drawn)
+    with old_objects_left_alone():
+        return [_played(draws(seed), registry) for seed in seeds]
 
 
 def _must_fit(drawn: DrawOptions) -> None:

@@ -96,19 +96,20 @@ def draw(
     if kind is Kind.STORM:
         policy, made = draw_storm(dice, dialect)
         return FuzzCase(seed, policy, tuple(made), {}, kind)
-    size = draw_size(dice)
     if kind is Kind.RESERVED:
-        return FuzzCase(seed, draw_reserving_conf(dice), tuple(draw_reserved_objects(dice, size)), {}, kind)
+        return FuzzCase(seed, draw_reserving_conf(dice), tuple(draw_reserved_objects(dice)), {}, kind)
+    size = draw_size(dice)
     conf = dice.one(confs) if confs else None
     if (dialect if conf is None else conf.get("dialect")) == "kai":
         kai_objects, drawn = draw_kai_objects(dice, size), draw_kai_conf(dice, registry)
         return FuzzCase(seed, conf or drawn, tuple(kai_objects), _faults(dice) if faults is None else faults)
     tree = dice.chance(0.25) if conf is None else _has_tree(conf)
     groups = dice.chance(0.3)
-    objects = draw_objects(dice, size, tree=tree, groups=groups)
-    drawn = draw_conf(dice, registry, tree=tree, groups=groups)
-    wrong = _faults(dice)
-    return FuzzCase(seed, drawn if conf is None else conf, tuple(objects), wrong if faults is None else faults)
+    if conf is None:
+        conf = draw_conf(dice, registry, tree=tree, groups=groups)
+    actions = [name.strip() for name in str(conf.get("actions", "")).split(",")]
+    objects = draw_objects(dice, size, actions, tree=tree, groups=groups)
+    return FuzzCase(seed, conf, tuple(objects), _faults(dice) if faults is None else faults)
 
 
 def _faults(dice: Dice) -> dict[str, float]:

@@ -3,9 +3,10 @@ that there are victims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pumice.sim.fuzz.confs import PREEMPT, RECLAIM
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.sizes import Size
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
@@ -14,6 +15,8 @@ Raw = dict[str, Any]
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 LAST_ARRIVAL_S = 300
+#: Pods that a job which fills the cluster has more than others.
+FILLING = 3
 #: Requests of pods: CPU, memory in Gi, GPUs.
 _REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 0), (3, 3, 0), (2, 4, 1), (4, 8, 2))
 _WITHOUT_GPU = 5
@@ -26,14 +29,15 @@ class _Mix(NamedTuple):
     """What jobs are drawn from. ``fills``: priority class or queue of half of the jobs, which arrive first and stay
     long, so that others find the cluster full; "" if jobs arrive at random."""
 
+    size: Size
     queues: list[str]
     requests: Sequence[tuple[int, int, int]]
     fills: str
 
 
-def draw_objects(dice: Dice, size: Size, *, tree: bool, groups: bool) -> list[Raw]:
-    """Return nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents. ``groups``: nodes have
-    groups, and queues say which they use."""
+def draw_objects(dice: Dice, size: Size, actions: Collection[str], *, tree: bool, groups: bool) -> list[Raw]:
+    """Return nodes, queues, priority classes, budgets and jobs, most often such that some of the ``actions`` evict.
+    ``tree``: queues have parents. ``groups``: nodes have groups, and queues say which they use."""
     queues = list(_tree(dice) if tree else _queues(dice))
     parents = {queue["spec"].get("parent") for queue in queues}
     leaves = [queue["metadata"]["name"] for queue in queues if queue["metadata"]["name"] not in parents]
@@ -43,10 +47,11 @@ def draw_objects(dice: Dice, size: Size, *, tree: bool, groups: bool) -> list[Ra
     for each in queues if groups else ():
         each["spec"]["affinity"] = _group_rules(dice)
     gpus = any("nvidia.com/gpu" in node["status"]["allocatable"] for node in nodes)
-    fills = dice.one(("", "low", "low", leaves[0], leaves[0]))
+    evicted = [*["low"] * bool(PREEMPT & set(actions)), *[leaves[0]] * bool(RECLAIM & set(actions))]
+    fills = dice.one(evicted) if evicted and dice.chance(0.8) else dice.one(("", "low", leaves[0]))
     if fills == leaves[0]:
         _is_over_its_share(dice, next(queue for queue in queues if queue["metadata"]["name"] == fills))
-    mix = _Mix(leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], fills)
+    mix = _Mix(size, leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], fills)
     return [
         *nodes,
         *(racks(dice, len(nodes)) if dice.chance(0.4) else ()),
@@ -156,16 +161,19 @@ def _budgets(dice: Dice) -> Iterator[Raw]:
 
 
 def _job(dice: Dice, j: int, mix: _Mix) -> Raw:
-    name, replicas = f"job{j}", dice.number(1, 5)
+    # At least one that fills the cluster, and one that finds it full.
+    early = (j == 0 or (j > 1 and dice.chance(0.5))) if mix.fills else None
+    name, replicas = f"job{j}", dice.number(*mix.size.pods) + (FILLING if early else 0)
+    if early and dice.chance(0.7):
+        mix = mix._replace(requests=_REQUESTS[:_WITHOUT_GPU])  # few nodes have GPUs
     tasks = [_task(dice, "worker", name, replicas, mix)]
     if dice.chance(0.3):
         tasks.append(_task(dice, "ps", name, dice.number(1, 2), mix))
     total = sum(task["replicas"] for task in tasks)
-    early = dice.chance(0.5) if mix.fills else None
     spec: Raw = {
         "queue": _queue_of(dice, mix, early),
         # If a gang needs all of its pods, none may be evicted alone.
-        "minAvailable": dice.one((total, dice.number(1, total), *((1, 1, 1) if early else ()))),
+        "minAvailable": dice.one((total, dice.number(1, total), *((1,) * 6 if early else ()))),
         "schedulerName": "volcano",
         "tasks": tasks,
     }

@@ -18,7 +18,7 @@ _NEEDED = ("gang", "predicates")
 #: Two plugins that compute shares of queues. Users of Volcano choose one of them.
 _SHARES = ("proportion", "capacity")
 #: Actions that evict from queues above their share, and those that evict pods of lower priority.
-_RECLAIM, _PREEMPT = {"reclaim", "gangreclaim"}, {"preempt", "gangpreempt"}
+RECLAIM, PREEMPT = {"reclaim", "gangreclaim"}, {"preempt", "gangpreempt"}
 
 
 def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Conf:
@@ -33,10 +33,10 @@ def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Co
     actions = dice.shuffled([*dice.some([name for name in dialect.actions if name != _ALLOCATE], 0.5), _ALLOCATE])
     if dice.chance(0.2):
         actions.append(_ALLOCATE)
-    share = "capacity" if tree else dice.one((*_SHARES, "proportion" if _RECLAIM & set(actions) else ""))
+    share = "capacity" if tree else dice.one((*_SHARES, "proportion" if RECLAIM & set(actions) else ""))
     wanted = {*_NEEDED, share, *needed_by(actions)}
     wanted.add("tdm" if "shuffle" in actions and dice.chance(0.4) else "")  # it protects most victims
-    often = dice.one((0.05, 0.2, 0.5))
+    often = dice.one((0.05, 0.05, 0.2, 0.5))
     wanted |= {name for name in dialect.plugins if name not in _SHARES and dice.chance(often)}
     wanted -= set(_SHARES) - {share}
     plugins = dice.shuffled([name for name in dialect.plugins if name in wanted])
@@ -51,8 +51,8 @@ def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Co
 def needed_by(actions: Collection[str]) -> frozenset[str]:
     """Return the plugins of which a policy with these actions needs one, because otherwise it evicts in circles by
     design."""
-    order = {"priority"} if _PREEMPT & set(actions) else set()
-    return frozenset({*_NEEDED, *order, *(_SHARES if _RECLAIM & set(actions) else ())})
+    order = {"priority"} if PREEMPT & set(actions) else set()
+    return frozenset({*_NEEDED, *order, *(_SHARES if RECLAIM & set(actions) else ())})
 
 
 def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:

@@ -9,7 +9,7 @@ from pumice.framework.plugin.registry import Registry
 from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.workloads.gang import SUB_GROUP_LABEL
-from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, raw
+from pumice.sim.fuzz.clusters import FILLING, LAST_ARRIVAL_S, Raw, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.sizes import Size
@@ -19,6 +19,8 @@ _GPU = "nvidia.com/gpu"
 _LEVELS = ("zone", "rack")
 #: Priorities by name of the class. Jobs with 100 or more are not preemptible.
 _CLASSES = {"train": 50, "interactive": 75, "build": 100, "inference": 125}
+#: A job that is not preemptible has to stay within the quota of its queue, so that it often waits in vain.
+_OF_JOBS = ("train", "interactive", "interactive", "interactive", "build", "inference")
 #: Plugins on which no law rests.
 _OPTIONAL = (
     "elastic",
@@ -62,13 +64,15 @@ def draw_kai_objects(dice: Dice, size: Size) -> list[Raw]:
         leaves += children or [f"p{p}"]
     # Half of the jobs have the lowest priority, come first and stay long, so that the others find the cluster full.
     filled = dice.one(leaves)
+    if dice.chance(0.6):
+        _is_over_its_share(next(queue for queue in queues if queue["metadata"]["name"] == filled))
     levels = {"levels": [{"nodeLabel": label} for label in _LEVELS]}
     return [
         *_nodes(dice, size),
         raw("kai.scheduler/v1alpha1", "Topology", "racks", spec=levels),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()),
         *queues,
-        *(each for j in range(dice.number(*size.jobs)) for each in _job(dice, f"job{j}", leaves, filled)),
+        *(each for j in range(dice.number(*size.jobs)) for each in _job(dice, j, size, leaves, filled)),
     ]
 
 
@@ -98,13 +102,21 @@ def _queue(dice: Dice, name: str, parent: str) -> Raw:
     return raw("scheduling.run.ai/v2", "Queue", name, spec=spec)
 
 
-def _job(dice: Dice, name: str, leaves: list[str], filled: str) -> Iterator[Raw]:
+def _is_over_its_share(queue: Raw) -> None:
+    """Change a queue so that all that its jobs hold may be reclaimed."""
+    queue["spec"]["resources"] = {
+        name: {"quota": 0, "limit": -1, "overQuotaWeight": 1} for name in ("gpu", "cpu", "memory")
+    }
+
+
+def _job(dice: Dice, j: int, of: Size, leaves: list[str], filled: str) -> Iterator[Raw]:
     """Yield a PodGroup and its pods, which differ only in their sub-group. ``filled``: the queue of those that come
     first."""
-    early = dice.chance(0.5)
-    size = dice.number(1, 5)
-    least = size if dice.chance(0.6) else dice.number(1, size)
-    spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(list(_CLASSES))}
+    # At least one that fills the cluster, and one that finds it full.
+    early = j == 0 or (j > 1 and dice.chance(0.5))
+    name, size = f"job{j}", dice.number(*of.pods) + (FILLING if early else 0)
+    least = size if dice.chance(0.1 if early else 0.6) else dice.number(1, 1 if early else size)
+    spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(_OF_JOBS)}
     if early:
         spec |= {"queue": filled, "priorityClassName": next(iter(_CLASSES))}
     parts = [""] * size
@@ -125,7 +137,7 @@ def _job(dice: Dice, name: str, leaves: list[str], filled: str) -> Iterator[Raw]
     }
     metadata = {"namespace": "ns", "annotations": notes}
     yield raw("scheduling.run.ai/v2alpha2", "PodGroup", name, metadata=metadata, spec=spec)
-    pod, sharing = _pod(dice)
+    pod, sharing = _pod(dice, whole=early)
     pod["priorityClassName"] = spec["priorityClassName"]
     for i, part in enumerate(parts):
         labels = {"app": name, **({SUB_GROUP_LABEL: part} if part else {})}
@@ -133,11 +145,11 @@ def _job(dice: Dice, name: str, leaves: list[str], filled: str) -> Iterator[Raw]
         yield raw("v1", "Pod", f"{name}-{i}", metadata=metadata, spec=pod, status={"phase": "Pending"})
 
 
-def _pod(dice: Dice) -> tuple[Raw, dict[str, str]]:
-    """Return the spec of a pod and the annotations by which it shares GPUs."""
+def _pod(dice: Dice, *, whole: bool) -> tuple[Raw, dict[str, str]]:
+    """Return the spec of a pod and the annotations by which it shares GPUs. ``whole``: most often it has whole ones."""
     requests: Raw = {"cpu": str(dice.number(1, 4)), "memory": f"{dice.number(1, 4)}Gi"}
     sharing = {}
-    match dice.number(0, 9):
+    match 0 if whole and dice.chance(0.6) else dice.number(0, 9):
         case 0 | 1 | 2 | 3 | 4:
             requests[_GPU] = str(dice.one((1, 1, 2)))
         case 5 | 6:

@@ -6,7 +6,6 @@ from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, VOLCANO, Raw, racks, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
-from pumice.sim.fuzz.sizes import Size
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 _GPU = "nvidia.com/gpu"
@@ -34,10 +33,10 @@ def draw_reserving_conf(dice: Dice) -> Conf:
     return conf
 
 
-def draw_reserved_objects(dice: Dice, size: Size) -> list[Raw]:
+def draw_reserved_objects(dice: Dice) -> list[Raw]:
     """Return nodes of two sizes, some with GPUs, and gangs with estimates, some within one of two hypernodes."""
     nodes = []
-    for i in range(1 + dice.number(*size.nodes)):
+    for i in range(dice.number(2, 5)):
         room = {"cpu": str(dice.one((4, 8))), "memory": "64Gi", "pods": "20"}
         if dice.chance(0.3):
             room[_GPU] = str(dice.one((2, 4)))
@@ -46,7 +45,7 @@ def draw_reserved_objects(dice: Dice, size: Size) -> list[Raw]:
     gpus = any(_GPU in node["status"]["allocatable"] for node in nodes)
     queue = raw(VOLCANO, "Queue", "default", spec={"weight": 1}, status={"state": "Open"})
     within = [*racks(dice, len(nodes))] if dice.chance(0.3) else []
-    return [*nodes, queue, *within, *(_job(dice, j, gpus, bool(within)) for j in range(1 + dice.number(*size.jobs)))]
+    return [*nodes, queue, *within, *(_job(dice, j, gpus, bool(within)) for j in range(dice.number(6, 12)))]
 
 
 def _job(dice: Dice, j: int, gpus: bool, has_domains: bool) -> Raw:

@@ -9,13 +9,14 @@ from pumice.sim.fuzz.dice import Dice
 
 
 class Size(NamedTuple):
-    """Lowest and highest numbers of nodes and of jobs."""
+    """Lowest and highest numbers of nodes, of jobs, and of equal pods of a job."""
 
     nodes: tuple[int, int]
     jobs: tuple[int, int]
+    pods: tuple[int, int] = (1, 5)
 
 
-SMALL = Size((1, 2), (2, 5))
+SMALL = Size((1, 2), (3, 5), (1, 3))  # larger gangs would not fit
 MIDDLE = Size((2, 4), (8, 12))
 LARGE = Size((5, 8), (14, 20))
 #: Sizes of 50 worlds.
