@@ -8,7 +8,7 @@ import pytest
 from pumice.model.resources import EMPTY
 from pumice.model.workloads.estimate import ESTIMATE_MAX_S
 from pumice.model.workloads.past_job import PastJob, stem_of
-from pumice.ours.predictor import Predictor, drawn_by_age
+from pumice.ours.predictor import Levels, Predictor, drawn_by_age
 
 
 def job(ran_s: float | None, *, user: str = "u", name: str = "train-", pods: int = 4, estimate_s: float = 0) -> PastJob:
@@ -70,10 +70,32 @@ def test_memory_is_bounded_and_old_jobs_are_forgotten() -> None:
 def test_draws_follow_their_dice() -> None:
     found = taught(*(job(float(i)) for i in range(10, 110, 10)))
     first, again = (
-        [found.draw(job(None), np.random.Generator(np.random.PCG64(seed))) for seed in range(20)] for _ in range(2)
+        [found.draw(job(None), Levels(np.random.Generator(np.random.PCG64(seed)))) for seed in range(20)]
+        for _ in range(2)
     )
     assert first == again and len(set(first)) > 5
-    assert Predictor().draw(job(None), np.random.Generator(np.random.PCG64(0))) is None
+    assert Predictor().draw(job(None), Levels(np.random.Generator(np.random.PCG64(0)))) is None
+
+
+def test_levels_are_spread_evenly_and_correlated_among_similar_jobs_alone() -> None:
+    dice = np.random.Generator(np.random.PCG64(7))
+    kinds = (job(None), job(None), job(None, name="other-"))
+    drawn = np.array([[levels.of(each) for each in kinds] for levels in (Levels(dice) for _ in range(4_000))])
+    assert np.histogram(drawn, 10, (0.0, 1.0))[0] / drawn.size == pytest.approx(0.1, abs=0.01)
+    similar, other = np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1], np.corrcoef(drawn[:, 0], drawn[:, 2])[0, 1]
+    assert 0.3 < similar < 0.5 and abs(other) < 0.05
+
+
+def test_the_sum_of_run_times_of_a_batch_is_less_certain_than_that_of_jobs_apart() -> None:
+    names = [f"n{i}-" for i in range(10)]
+    found = taught(*(job(float(i), name=name) for i in range(10, 110, 10) for name in ("batch-", *names)))
+    dice = np.random.Generator(np.random.PCG64(3))
+
+    def spread(jobs: list[PastJob]) -> float:
+        sums = [sum(found.draw(each, levels) or 0.0 for each in jobs) for levels in (Levels(dice) for _ in range(200))]
+        return float(np.std(sums))
+
+    assert spread([job(None, name="batch-")] * 10) > 1.5 * spread([job(None, name=name) for name in names])
 
 
 @pytest.mark.parametrize(("name", "stem"), [("train-17", "train-"), ("x-0f3a9b2c1d-7", "x--"), ("plain", "plain")])

@@ -20,7 +20,7 @@ from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 from pumice.model.workloads.estimate import job_estimate_s
 from pumice.model.workloads.past_job import PastJob, stem_of
-from pumice.ours.predictor import Predictor, drawn_by_age
+from pumice.ours.predictor import Levels, Predictor, drawn_by_age
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.sim.forecast import by_estimate, forecast, gangs_of, started_at
 from pumice.sim.settings import Observers
@@ -148,10 +148,11 @@ def _sample(
     their age. Raises: _StepsSpent."""
     now, predictor, drawn, by_age = present.now, present.predictor, dict[str, float | None](), list[str]()
     dice = np.random.Generator(np.random.PCG64([seed, number]))
+    levels = Levels(dice)
     # In the order of the objects, so that the same input draws the same numbers.
     for gang in present.gangs:
         age_s = present.ages.get(gang.key, 0.0)
-        runs_s = predictor.draw(present.about[gang.key], dice, age_s)
+        runs_s = predictor.draw(present.about[gang.key], levels, age_s)
         lasts_s = by_estimate(gang, now) if runs_s is None else max(runs_s - age_s, 1.0)
         if lasts_s is None and age_s > 0:
             by_age.append(gang.key)
@@ -197,11 +198,12 @@ def _arrivals(
     for i in range(int(np.ceil(until_s / BLOCK_S))):
         at = began + BLOCK_S * int(dice.integers(blocks))
         low, high = np.searchsorted(times, (at, at + BLOCK_S))
+        levels = Levels(dice)  # jobs of one batch come together, and so within one block
         for j in range(int(low), int(high)):
             if len(found) >= ARRIVALS_MAX:
                 return found
             job = past[j]
-            runs_s = predictor.draw(job, dice) or job.ran_s or job.estimate_s
+            runs_s = predictor.draw(job, levels) or job.ran_s or job.estimate_s
             spec = specs.setdefault(job.request, PodSpec(job.request))
             arrival_s = job.arrived - at + i * BLOCK_S
             found.append(_again(job, spec, f"later-{len(found)}", arrival_s, runs_s))

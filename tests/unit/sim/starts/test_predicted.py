@@ -74,13 +74,13 @@ def test_run_times_of_ended_jobs_give_an_interval() -> None:
             pod(f"a-{i}-{k}", f"a-{i}", on="n", phase="Succeeded", start_time=-20 * HOUR, finish_time=(i - 20) * HOUR)
             for k in (0, 1)
         ]
-    many = Horizon(until_s=48 * HOUR, samples=8, seed=1)
+    many = Horizon(until_s=48 * HOUR, samples=32, seed=1)
     objects = [*cluster(job("a-99", estimate="10h", started=0.0), job("b", estimate="1h")), *ended]
     found = predicted_starts(objects, policy(), 0.0, many)
     assert found.learnt == 10
     each = found.by_job["ns/b"]
     assert 0 < each.low_80_s < each.middle_s < each.high_80_s <= 12 * HOUR
-    # Of eight simulations the least and the largest are no bounds of 95 %.
+    # The least and the largest of the simulations are no bounds of 95 %.
     assert each.low_95_s < each.low_80_s and each.high_95_s > each.high_80_s
 
 
