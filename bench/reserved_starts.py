@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first world; the next ones count up")
     parser.add_argument("--reservations", type=int, default=1, help="jobs that have one at a time, at most")
     parser.add_argument("--trace", default="", metavar="TRACE", help="a year of Theta, in place of random worlds")
-    parser.add_argument("--policy", choices=("easy", "easy-grace", "conservative", "reserved", "aged"), default="aged")
+    parser.add_argument("--policy", choices=[each for each in POLICIES if "after: " in POLICIES[each]], default="aged")
     parser.add_argument(
         "--days", type=float, default=366.0, help="only jobs that arrive in the first days of the trace"
     )

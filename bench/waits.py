@@ -41,11 +41,14 @@ POLICIES = {
     "fcfs": _conf("after: 0s, backfill: false", ""),
     "easy": _conf("after: 0s", ""),
     "easy-grace": _conf("after: 0s, grace: 3m", ""),
+    # 99.8 % of all jobs of 2022 end within half an hour after their estimate.
+    "easy-grace-30m": _conf("after: 0s, grace: 30m", ""),
     "conservative": _conf("after: 0s, grace: 3m, reservations: 64", ""),
     "shortest": _conf("", 'oldestAfter: ""'),
     "reserved": _conf("after: 96h", "oldestAfter: 96h"),
     # Of the jobs of 2022 that run longer than they asked for, 95 % do so by less than 3 minutes.
     "aged": _conf("after: 120h, grace: 3m", "oldestAfter: 120h, aging: 6h"),
+    "aged-grace-30m": _conf("after: 120h, grace: 30m", "oldestAfter: 120h, aging: 6h"),
 }
 
 
