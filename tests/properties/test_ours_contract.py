@@ -43,5 +43,5 @@ def test_reserve_keeps_the_contract(arguments: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("arguments", [{}, {"oldestAfter": "1h", "aging": "1h"}])
 def test_shortest_keeps_the_contract(arguments: dict[str, object]) -> None:
-    checked = check_plugin("shortest", arguments=arguments, alter=with_estimates, seeds=range(6))
+    checked = check_plugin("ours/shortest", arguments=arguments, alter=with_estimates, seeds=range(6))
     assert any(key.startswith("shortest: Shortest.job_order at ") for key in checked.asked)

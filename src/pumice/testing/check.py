@@ -147,7 +147,9 @@ class _Setting(Struct, frozen=True):
         beside = [name for name in self.beside if name not in self.plugins and dice.random() < _BESIDE]
         policy = self.policy([*some, *beside], dice, arguments)
         objects = (*small_cluster(dice, self.size, self.alter), *self.around.more)
-        return Walk(Start(seed, policy, tuple(some), objects, file_every=self.file_every), self.alter)
+        # Hooks have the name of their plugin, and a policy may name the language too: ``ours/reserve``.
+        plain = tuple(name.rpartition("/")[2] for name in some)
+        return Walk(Start(seed, policy, plain, objects, file_every=self.file_every), self.alter)
 
 
 _TOGETHER = 0.92
