@@ -212,8 +212,8 @@ async def test_nodes_are_grouped_as_is_chosen(served: Served, page: Page) -> Non
 
 async def test_starts_that_were_expected_are_put_beside_real_ones(served: Served, page: Page) -> None:
     await page.open(f"{served.url}/gantt")
-    await wait_for(page, "document.querySelector('#told table')")
-    text = await page.js("document.getElementById('told').innerText")
+    await wait_for(page, "document.querySelector('#start-checks table')")
+    text = await page.js("document.getElementById('start-checks').innerText")
     assert "1 of these within" in text and "later than simulated" in text and "−10 s" in text
     assert page.complaints == []
 

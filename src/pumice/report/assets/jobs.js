@@ -58,7 +58,7 @@ function ganttLegend(jobs) {
   if (causes.some((cause) => cause >= CAUSE_COLOURS)) named.push(["other causes", causeColour(-1), "rule"]);
   return [legend(queues.map((name) => [name, queueColour(name)])), legend(named)];
 }
-// [since, until, cause] of a job's wait; -1 for the time in which nobody looked.
+// [since, until, cause] of a job's wait; -1 while no cycle looked at it.
 function waitSegments(i) {
   const waits = DATA.jobs.waits[i], until = startOf(i) ?? endOfJob(i), found = [];
   const moments = [];

@@ -1,7 +1,7 @@
 // What is looked at: a time, a queue, a job. Every picture is drawn from it, and drawn anew when it changes.
 
 const VIEW = { from: 0, to: 1, queue: null, job: null };
-const UPDATES = []; // beside pictures: whoever shows what is looked at
+const UPDATES = []; // functions beside pictures that show what is looked at
 let asked = false;
 
 function look(change) {

@@ -21,7 +21,7 @@ async function ganttPage() {
   const about = `Thin: it waits. Thick: it holds nodes; pale beyond now: until its end by its estimate.${kept} ${startsAbout()} ${more ? `Left out: ${more}.` : ""}`;
   const names = legend(Object.entries(STATE_COLOURS).filter(([state]) => data.rows.some((row) => row.state === state)).map(([state, colour]) => [state, colour]).concat(data.rows.some((row) => row.start && row.start.middle !== null) ? [["expected start", "var(--good)"]] : []));
   return [card("Jobs over time", "Those that run and wait longest, and the last that ended since these pages were started.", [form], true, "filter"),
-    timeControls([{ values: holdersOver(data.rows), colour: "var(--accent)" }]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" }), toldCard()];
+    timeControls([{ values: holdersOver(data.rows), colour: "var(--accent)" }]), figure("Gantt", about, [names, data.rows.length ? ganttPlot(data) : nothing("No job matches.")], { wide: true, id: "gantt" }), startChecksCard()];
 }
 // Expected starts take a while to work out: the page is shown without them, or with those of before, and again when
 // they are there.
@@ -116,30 +116,30 @@ function holdersOver(rows) {
 }
 // Of a record: starts that were expected at some of its cycles, and those that it then has.
 const TOLD = { found: null, why_not: null, asked: false };
-function toldCard() {
+function startChecksCard() {
   if (!TOLD.asked && !TOLD.found) {
     TOLD.asked = true;
     fetch("/data/start-checks").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null).then((answer) => {
       Object.assign(TOLD, answer ? answer.data : { why_not: "" });
-      document.getElementById("told-place")?.replaceChildren(...toldParts());
+      document.getElementById("start-checks-place")?.replaceChildren(...startCheckParts());
     });
   }
-  return h("div", { id: "told-place", "aria-live": "polite" }, ...toldParts());
+  return h("div", { id: "start-checks-place", "aria-live": "polite" }, ...startCheckParts());
 }
-function toldParts() {
+function startCheckParts() {
   const { found, why_not } = TOLD;
-  if (!found) return why_not ? [card("Expected against real starts", "", [nothing(`Not yet: ${why_not}`)], true, "told")] : [];
+  if (!found) return why_not ? [card("Expected against real starts", "", [nothing(`Not yet: ${why_not}`)], true, "start-checks")] : [];
   const moments = found.moments.map((at) => when(at)).join(", ");
   const about = found.started
     ? `At ${moments} UTC the record was simulated on. Of ${counted(found.expected, "start")} that were expected then, ${number(found.started)} happened in the record, ${number(found.within)} of these within their 80 % interval; the median error is ${duration(found.median_error_s)}.`
     : `At ${moments} UTC the record was simulated on. None of the ${number(found.expected)} starts that were expected then happened before it ends.`;
   const columns = [
-    { name: "Job", left: true, cell: (row) => jobLink(row.job) }, { name: "Told at (UTC)", left: true, cell: (row) => when(row.at) }, { name: "Expected", left: true, cell: (row) => when(row.middle) },
+    { name: "Job", left: true, cell: (row) => jobLink(row.job) }, { name: "Predicted at (UTC)", left: true, cell: (row) => when(row.at) }, { name: "Expected", left: true, cell: (row) => when(row.middle) },
     { name: "80 %", left: true, cell: (row) => `${when(row.low)} to ${row.high === null ? "later than simulated" : when(row.high)}` },
     { name: "Started", left: true, cell: (row) => (row.started === null ? "not in the record" : when(row.started)) },
     { name: "Error", cell: (row) => (row.started === null ? "–" : `${row.middle > row.started ? "+" : "−"}${duration(Math.abs(row.middle - row.started))}`) }];
   const more = found.left_out ? [h("p", { class: "about" }, `${number(found.left_out)} more are left out.`)] : [];
-  return [card("Expected against real starts", about, found.rows.length ? [table(columns, found.rows, { label: "Expected and real starts" }), ...more] : [], true, "told")];
+  return [card("Expected against real starts", about, found.rows.length ? [table(columns, found.rows, { label: "Expected and real starts" }), ...more] : [], true, "start-checks")];
 }
 // Beyond the time that was simulated nothing is known: the frame is open there, until the end of the picture.
 function expectedBars(start, middle, { within, moment }) {
