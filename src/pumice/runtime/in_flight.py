@@ -15,7 +15,7 @@ from pumice.model.pod import ENDED, Pod
 class InFlightDecision:
     """A decision in flight. ``prepared``: number of hooks before the binding that ran. ``why``: the last error.
 
-    ``accepted``: when the API server accepted it, None before. ``said``: it was reported that its outcome cannot be
+    ``accepted``: when the API server accepted it, None before. ``is_reported``: the log has that its outcome cannot be
     looked up. ``node``: the node of a bind, as the deciding cycle knew it; None: not known.
     """
 
@@ -23,7 +23,7 @@ class InFlightDecision:
     prepared: int = 0
     why: str = ""
     accepted: float | None = None
-    said: bool = False
+    is_reported: bool = False
     node: Node | None = None
 
     @property

@@ -24,7 +24,7 @@ Decide = Callable[[InFlightDecision, Pod | None], Awaitable[None]]
 
 
 class Resync:
-    """Flights that failed, or whose outcome is unknown. ``rate_limit`` limits the rate of reads."""
+    """Reads the pods of decisions that failed, or whose outcome is unknown. ``rate_limit`` limits the rate of reads."""
 
     def __init__(self, client: Client, codec: Codec, decide: Decide, rate_limit: RateLimit, workers: int = 4) -> None:
         self._rate_limit = rate_limit
@@ -41,9 +41,9 @@ class Resync:
         try:
             pod = await self._read(entry.decision.pod)
         except (KubeError, BadObject) as error:
-            level = logging.DEBUG if entry.said else logging.WARNING
+            level = logging.DEBUG if entry.is_reported else logging.WARNING
             _log.log(level, "pod %s: the result of a decision is not known yet: %s", entry.decision.pod, error)
-            entry.said = True
+            entry.is_reported = True
             self.put(entry)
             return
         self._rate_limit.forget(entry.decision.pod)

@@ -16,13 +16,13 @@ _AGAIN_S = 60.0
 
 @dataclass(slots=True)
 class Unparsable:
-    """An object as last seen, and why it could not be read. ``said``: when it was last logged."""
+    """An object as last seen, and why it could not be read. ``logged_at``: when it was last logged."""
 
     key: str
     uid: str
     version: str
     why: str
-    said: float
+    logged_at: float
 
 
 class UnparsableObjects:
@@ -53,9 +53,9 @@ class UnparsableObjects:
             return  # listed again, and logged before
         self.count += 1
         is_old = before is not None and before.uid == bad.uid and before.why == bad.why
-        silent = before is not None and is_old and now - before.said < _AGAIN_S
-        said = before.said if before is not None and silent else now
-        found = self._by_key[bad.key] = Unparsable(bad.key, bad.uid, bad.version, bad.why, said)
+        silent = before is not None and is_old and now - before.logged_at < _AGAIN_S
+        logged_at = before.logged_at if before is not None and silent else now
+        found = self._by_key[bad.key] = Unparsable(bad.key, bad.uid, bad.version, bad.why, logged_at)
         if not silent:
             _log.error("%s: unreadable, other objects are not affected: %s", self._kind.full_name, bad.why)
             self._on_unparsable(self._kind, found)

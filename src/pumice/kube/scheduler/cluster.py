@@ -176,7 +176,7 @@ class KubeCluster:
                 ours = self._sent.heard(obj.key, obj.resource_version)
                 is_done = self.in_flight.heard(obj)
                 if is_done or (obj.node_name and self._asking is not None):
-                    self._forgive(obj.key)
+                    self._forget_failures(obj.key)
                 return is_done or ours
             case PodGroup():
                 return self._statuses.groups.heard(obj.key, obj.resource_version)
@@ -196,7 +196,7 @@ class KubeCluster:
             self._conditions.gone(event.key)
             self._gates.gone(event.key)
             self._devices.gone(event.key)
-            self._forgive(event.key)
+            self._forget_failures(event.key)
         elif event.kind is PodGroup:
             self._statuses.group_gone(event.key)
         elif event.kind is CompositePodGroup:
@@ -385,7 +385,7 @@ class KubeCluster:
 
     async def _send(self, entry: InFlightDecision) -> None:
         try:
-            known = await self._hand_of(entry).send(entry)
+            known = await self._writer_of(entry).send(entry)
         except Exception:  # the task must be given back in any case
             _log.exception("pod %s: a fault of this program", entry.decision.pod)
             known, entry.why = False, "a fault of the scheduler, see its log"
@@ -393,7 +393,7 @@ class KubeCluster:
             self._resync.put(entry)
 
     async def _settle(self, entry: InFlightDecision, pod: Pod | None) -> None:
-        if await self._hand_of(entry).settle(entry, pod):
+        if await self._writer_of(entry).settle(entry, pod):
             decision = entry.decision
             self._failures.delay(decision.pod)
             if isinstance(decision, Bind):
@@ -407,12 +407,12 @@ class KubeCluster:
         self._failures.delay(pod)
         self._failed_binds[pod] = uid, why
 
-    def _forgive(self, pod: str) -> None:
+    def _forget_failures(self, pod: str) -> None:
         """Forget failures of a pod."""
         self._failures.forget(pod)
         self._failed_binds.pop(pod, None)
 
-    def _hand_of(self, entry: InFlightDecision) -> Binder | RequestBinder | Evictor:
+    def _writer_of(self, entry: InFlightDecision) -> Binder | RequestBinder | Evictor:
         return self._binder if isinstance(entry.decision, Bind) else self._evictor
 
     def _reached(self, stage: str, bind: Bind) -> None:
