@@ -122,7 +122,7 @@ def _of(error: Exception) -> click.ClickException:
 def _of_os(error: OSError) -> click.ClickException:
     if debugging():
         raise error
-    text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error.strerror or str(error)
     if error.errno is None or error.errno in _OURS_TO_NAME:
         return InputError(text)
     return _Failed(text)

@@ -42,9 +42,9 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
         with path.open("w", encoding="utf-8") as file:
             yield file
         return
-    import tempfile
+    from pumice.runtime.files.private import create_part
 
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    descriptor, name = create_part(path)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             yield file

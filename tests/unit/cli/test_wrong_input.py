@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+from errno import EACCES
 from pathlib import Path
 
 import pytest
 
+from pumice.sim.scenes import inputs
 from tests.unit.cli.kit import GOOD, run
 
 NO_SUCH = "gone: no such file or folder"
@@ -91,3 +94,25 @@ def test_each_wrong_input_gets_its_sentence(
     assert result.code == 2
     assert [line for line in result.lines("error") if says in line], result.err
     assert not [sign for sign in ("Errno", "codec", "NoneType", "Error:") if sign in result.err], result.err
+
+
+@pytest.mark.parametrize("flags", [("--report", "x.html"), ("--save-cycle", "1", "c.pumice"), ("--jobs", "j.csv")])
+def test_a_file_that_cannot_be_created_is_named_as_the_user_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, "Permission denied", str(tmp_path / ".made.part"))
+
+    (tmp_path / "in.yaml").write_text(GOOD)
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    found = run("simulate", tmp_path / "in.yaml", *flags[:-1], tmp_path / flags[-1])
+    assert (found.code, found.lines("error")) == (2, [f"{tmp_path / flags[-1]}: Permission denied"])
+
+
+def test_a_folder_that_may_not_be_read_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(EACCES, "Permission denied", f"{path}/cluster_spec.csv")
+
+    monkeypatch.setattr(inputs, "recognise", refuse)
+    found = run("schedule", tmp_path)
+    assert found.code == 2 and found.lines("error")[0] == f"{tmp_path}: cannot be read: Permission denied"

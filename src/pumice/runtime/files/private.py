@@ -21,7 +21,7 @@ def write_private(path: Path, text: str) -> None:
     It is created under a name that cannot be guessed: in a folder that others can write to, an existing link of that
     name would be written through. Raises: OSError.
     """
-    descriptor, made = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    descriptor, made = create_part(path)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
@@ -29,6 +29,15 @@ def write_private(path: Path, text: str) -> None:
     except BaseException:
         Path(made).unlink(missing_ok=True)
         raise
+
+
+def create_part(path: Path) -> tuple[int, str]:
+    """Create a file beside ``path``, under a name that cannot be guessed, which is to replace it when it is written.
+    Return its descriptor and name. Only its owner can read it. Raises: OSError that names ``path``."""
+    try:
+        return tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def open_private(path: str, flags: int) -> int:

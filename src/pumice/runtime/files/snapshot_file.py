@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from functools import cache, lru_cache
 from hashlib import sha256
 from math import prod
@@ -34,6 +33,7 @@ from pumice.model.node import Node
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 from pumice.runtime.files.model_values import ValuesError, decode_values, description_of, encode_values
+from pumice.runtime.files.private import create_part
 from pumice.runtime.files.sealed_archive import Archive, ArchiveError, pack
 from pumice.runtime.memory import without_collector
 
@@ -106,7 +106,7 @@ def layout() -> str:
 def write_cycle(path: Path, cycle: Cycle) -> None:
     """Write the file, readable by its owner only: as a whole or not at all. Raises: SnapshotError, OSError."""
     content = to_bytes(cycle)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    descriptor, name = create_part(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -83,6 +83,9 @@ def read_inputs(
         except TraceError as error:
             problems.append(Problem("trace", str(error)))
             continue
+        except OSError as error:
+            problems.append(Problem(path, f"cannot be read: {error.strerror or error}"))
+            continue
         except Exception as error:
             problems.append(Problem(f"trace {path}", unforeseen(error)))
             continue
