@@ -13,7 +13,7 @@ from pumice.model.quantity import duration_or_none
 from pumice.model.status import TaskStatus
 
 #: Section of a policy file, with the duration after its time of deletion for which a running pod counts as leaving.
-#: KAI has a flag for it, --stuck-in-releasing-threshold; here it is part of what a cycle is run again from.
+#: KAI has a flag for it, stuck-in-releasing-threshold; here it is part of what a cycle is run again from.
 STUCK, _THRESHOLD = "stuckInReleasing", "threshold"
 #: Its default, in seconds.
 STUCK_AFTER_S = 120.0
