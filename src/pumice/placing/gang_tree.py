@@ -63,6 +63,7 @@ def domains_held(tables: Tables, rows: Sequence[int] | AnyArray, codes: I32) -> 
     each node, -1 for none."""
     if not len(rows):
         return None
+    # Promised nodes count too: what follows in the same statement must go into the same domain.
     tasks, rows = tables.tasks, np.asarray(rows)
     there = tasks.node[rows[(ACTIVE[tasks.status[rows]] > 0) & (tasks.node[rows] >= 0)]]
     return sorted(set(codes[there].tolist())) or None

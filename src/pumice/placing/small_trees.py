@@ -23,7 +23,7 @@ from pumice.placing.small_gangs import PODS_MAX, PodsOnNodes, Searched, SmallGan
 #: Choices of one tree that are searched, and of all trees in one run of an action.
 CHOICES_MAX, CHOICES_IN_ALL_MAX = 64, 1_000
 #: Groups that are counted in a domain, for one tree and for all.
-LOOKS_MAX, LOOKS_IN_ALL_MAX = 512, 8_000
+LOOKS_MAX, LOOKS_IN_ALL_MAX = 256, 2_000
 
 #: Returns the tasks that a pod set lacks of its minimum, none if it has that; None if it has too few.
 Needed = Callable[[Member], list[int] | None]
@@ -51,7 +51,7 @@ class SmallTrees:
             if found.places:
                 return found
             cut = cut or found.cut
-        # What counting alone refutes is refuted for equal trees as well.
+        # A tree without a choice fails as it would without this search, and so do trees that equal it.
         return Searched([], cut, is_refuted=not choices.made)
 
 
@@ -65,7 +65,8 @@ class _Choices:
     def of(self, root: Member) -> Iterator[Sequence[PodsOnNodes]]:
         """Yield which tasks start, and on which nodes they may be."""
         try:
-            for each in self._in_domains(root, None) if self._size(root) else ():
+            # A larger tree would be counted in all its domains for nothing.
+            for each in self._in_domains(root, None) if 0 < (self._size(root) or 0) <= PODS_MAX else ():
                 if self.made >= CHOICES_MAX or self._left.choices_left <= 0:
                     return
                 self.made += 1
@@ -85,6 +86,7 @@ class _Choices:
                 continue
             missing = [each for each in member.inside if self._size(each)]
             wanted = member.least - sum(self._size(each) == 0 for each in member.inside)
+            # Small groups first: they leave most room for the others.
             for chosen in combinations(sorted(missing, key=self._size_of_missing), max(wanted, 0)):
                 yield from self._together(chosen, within)
 
