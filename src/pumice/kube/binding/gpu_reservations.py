@@ -33,6 +33,7 @@ from pumice.model.devices.gpu import (
     gpu_groups,
     labels_of_groups,
 )
+from pumice.model.events import Event, Gone, Seen
 from pumice.model.pod import ENDED, Pod
 from pumice.runtime.in_flight import InFlightDecisions
 
@@ -184,6 +185,18 @@ class GpuReservations:
                 raise
 
     # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def take(self, event: Event) -> None:
+        """Note what an event says about pods and about requests to bind them. On the event loop."""
+        match event:
+            case Seen(Pod() as pod):
+                self.heard(pod)
+            case Gone(kind, key) if kind is Pod:
+                self.gone(key)
+            case Seen(BindRequest() as request):
+                self.heard_request(request)
+            case Gone(kind, key) if kind is BindRequest:
+                self.request_gone(key)
 
     def heard(self, pod: Pod) -> None:
         """Note a new or changed pod. On the event loop."""

@@ -147,6 +147,7 @@ class KubeCluster:
         for event, is_heartbeat in zip(events, nothing_new, strict=True):
             if not is_heartbeat:
                 self._checks.heard(event)  # before a bind is no longer in flight
+            self._devices.take(event)
             if isinstance(event, Seen):
                 news |= not (is_heartbeat or self._is_echo(event.obj))
             else:
@@ -169,10 +170,8 @@ class KubeCluster:
     def _is_echo(self, obj: Object) -> bool:
         match obj:
             case BindRequest():
-                self._devices.heard_request(obj)
                 return self._asking is not None and self._asking.heard(obj)
             case Pod():
-                self._devices.heard(obj)
                 ours = self._sent.heard(obj.key, obj.resource_version)
                 is_done = self.in_flight.heard(obj)
                 if is_done or (obj.node_name and self._asking is not None):
@@ -195,7 +194,6 @@ class KubeCluster:
             self.in_flight.gone(event.key)
             self._conditions.gone(event.key)
             self._gates.gone(event.key)
-            self._devices.gone(event.key)
             self._forget_failures(event.key)
         elif event.kind is PodGroup:
             self._statuses.group_gone(event.key)
@@ -203,10 +201,8 @@ class KubeCluster:
             self._statuses.group_gone(tree_key(event.key))
         elif event.kind is Queue:
             self._statuses.queue_gone(event.key)
-        elif event.kind is BindRequest:
-            self._devices.request_gone(event.key)
-            if self._asking is not None:
-                self._asking.gone(event.key)
+        elif event.kind is BindRequest and self._asking is not None:
+            self._asking.gone(event.key)
 
     def drain(self) -> list[Event]:
         """Return the events since the last call, oldest first."""

@@ -17,7 +17,7 @@ from pumice.kube.writers.writing import Limits
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.devices.gpu import GpuShare
-from pumice.model.events import Seen
+from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod, Toleration
 from pumice.runtime.in_flight import InFlightDecision, InFlightDecisions
 from pumice.testing.build import node, pod
@@ -244,11 +244,11 @@ async def test_a_reservation_stays_while_a_live_bind_request_names_its_group(pha
     world = World()
     world.sees(reservation())
     request = BindRequest("ns", "a", "a", "n1", gpu_groups=("g",), phase=phase)
-    world.held.heard_request(request)
+    world.held.take(Seen(request))
     await world.held.release_unused()
     await world.held.release_unused()
     assert bool(world.server.deletes) is not stays
-    world.held.request_gone(request.key)
+    world.held.take(Gone(BindRequest, request.key))
     await world.held.release_unused()
     await world.held.release_unused()
     assert world.server.deletes and not world.held._requested
