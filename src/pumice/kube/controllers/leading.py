@@ -80,7 +80,7 @@ class Controllers:
         self._client, self._metrics, self._retry_policy, self._clock = client, metrics, retry_policy, clock
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
-        self._said = ""
+        self._logged = ""
         self._troubles = troubles or WatchFailures()
 
     async def run(self) -> None:
@@ -158,6 +158,6 @@ class Controllers:
 
     def _say(self, text: str) -> None:
         """Log a change in one line."""
-        if text != self._said:
+        if text != self._logged:
             _log.info("%s", text)
-        self._said = text
+        self._logged = text

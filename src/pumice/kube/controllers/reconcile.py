@@ -24,7 +24,7 @@ from pumice.model.pod import Pod
 Key = TypeVar("Key", bound=Hashable)
 
 _WORKERS = 5  # as many as Volcano's podgroup controller has
-_SAID_MAX = 10_000
+_LOGGED_MAX = 10_000
 _log = logging.getLogger("pumice.controllers")
 
 
@@ -63,7 +63,7 @@ class Reconciler(Generic[Key]):
         self._recorder = EventRecorder(client, "pumice", now=clock)
         self.writing = Writing(client, self._recorder.record)
         self._reflectors: dict[Kind, Reflector] = {}
-        self._said: dict[Key, None] = {}  # what fails, and was said to
+        self._logged: dict[Key, None] = {}  # keys that fail, which the log has
 
     def follow(self, codec: Codec, put: Callable[[Obj], None], drop: Callable[[str], None]) -> None:
         """Follow the kind of a codec that reads dictionaries.
@@ -173,17 +173,17 @@ class Reconciler(Generic[Key]):
                 _log.exception("%s: internal error; next attempt in %.1f s", self._named(key), delay)
             else:
                 self.queue.done(key, rest_s)
-                if key in self._said:
-                    del self._said[key]
+                if key in self._logged:
+                    del self._logged[key]
                     _log.info("%s: goes on", self._named(key))
 
     def _say(self, key: Key, error: KubeError, delay: float) -> None:
         """Log a failure once until it is over. Failures caused by a concurrent change, or by a namespace that is
         deleted, are not logged."""
         expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
-        level = logging.DEBUG if expected or key in self._said else logging.WARNING
+        level = logging.DEBUG if expected or key in self._logged else logging.WARNING
         _log.log(level, "%s: %s; next attempt in %.1f s, then at longer intervals", self._named(key), error, delay)
         if not expected:
-            if len(self._said) >= _SAID_MAX:
-                self._said.clear()
-            self._said[key] = None
+            if len(self._logged) >= _LOGGED_MAX:
+                self._logged.clear()
+            self._logged[key] = None

@@ -49,28 +49,28 @@ class PendingWrites:
         self._keep_s, self._clock = keep_s, clock
         self._by_key: dict[str, tuple[object, str, float]] = {}
 
-    def begin(self, key: str, said: object) -> bool:
+    def begin(self, key: str, content: object) -> bool:
         """Note that this will be written. Return False if it has been, or will be."""
         last = self._by_key.get(key)
-        if last is not None and last[0] == said and self._clock() - last[2] < self._keep_s:
+        if last is not None and last[0] == content and self._clock() - last[2] < self._keep_s:
             return False
-        self._by_key[key] = (said, "", self._clock())
+        self._by_key[key] = (content, "", self._clock())
         return True
 
-    def done(self, key: str, said: object, version: str, known: str) -> None:
+    def done(self, key: str, content: object, version: str, known: str) -> None:
         """Note that it was written as ``version``. ``known``: the version that arrived last."""
         last = self._by_key.get(key)
-        if last is None or last[0] != said:
+        if last is None or last[0] != content:
             return
         if is_older(known, version):
-            self._by_key[key] = (said, version, self._clock())
+            self._by_key[key] = (content, version, self._clock())
         else:
             del self._by_key[key]  # the echo arrived before the answer
 
-    def failed(self, key: str, said: object) -> None:
+    def failed(self, key: str, content: object) -> None:
         """Note that it was not written."""
         last = self._by_key.get(key)
-        if last is not None and last[0] == said:
+        if last is not None and last[0] == content:
             del self._by_key[key]
 
     def heard(self, key: str, version: str) -> bool:
@@ -81,15 +81,15 @@ class PendingWrites:
         self._by_key.pop(key, None)
         return version == last[1]
 
-    def said(self, key: str) -> object:
-        """Return the last write to an object that has no echo yet, or None."""
+    def content(self, key: str) -> object:
+        """Return the content of the last write to an object that has no echo yet, or None."""
         last = self._by_key.get(key)
         return None if last is None else last[0]
 
-    def is_newest(self, key: str, said: object) -> bool:
+    def is_newest(self, key: str, content: object) -> bool:
         """Return True if this is the last write that was begun, and it is not done yet."""
         last = self._by_key.get(key)
-        return last is not None and last[0] == said
+        return last is not None and last[0] == content
 
     def is_under_way(self, key: str) -> bool:
         """Return True if a write to the object has no echo yet."""

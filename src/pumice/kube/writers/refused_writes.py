@@ -10,7 +10,7 @@ from pumice.kube.api.rate_limit import RateLimit
 
 _log = logging.getLogger("pumice.kube")
 _FIRST_S, _LAST_S = 1.0, 60.0
-_SAID_MAX = 10_000
+_LOGGED_MAX = 10_000
 
 
 class RefusedWrites:
@@ -19,7 +19,7 @@ class RefusedWrites:
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._what = what
         self._rate_limit = RateLimit(_FIRST_S, _LAST_S, rate=0.0, clock=clock)
-        self._said: dict[str, None] = {}
+        self._logged: dict[str, None] = {}
 
     def holds_back(self, key: str) -> bool:
         """Return True if it is too soon to try again."""
@@ -28,21 +28,21 @@ class RefusedWrites:
     def refused(self, key: str, why: object) -> None:
         """Note a refused write."""
         delay = self._rate_limit.delay(key)
-        if key in self._said:
+        if key in self._logged:
             _log.debug("%s %s not written: %s; next attempt in %.0f s", self._what, key, why, delay)
             return
-        if len(self._said) >= _SAID_MAX:
-            self._said.clear()
-        self._said[key] = None
+        if len(self._logged) >= _LOGGED_MAX:
+            self._logged.clear()
+        self._logged[key] = None
         _log.warning("%s %s not written: %s; retried at longer and longer intervals", self._what, key, why)
 
     def written(self, key: str) -> None:
         """Note a successful write."""
         self._rate_limit.forget(key)
-        if key in self._said:
-            del self._said[key]
+        if key in self._logged:
+            del self._logged[key]
             _log.info("%s %s written", self._what, key)
 
     def gone(self, key: str) -> None:
         self._rate_limit.forget(key)
-        self._said.pop(key, None)
+        self._logged.pop(key, None)

@@ -87,8 +87,8 @@ def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
         return "Warning", "Unschedulable", waits
     if status.phase in ("Running", "Completed"):
         return "Normal", "Scheduled", "pod group is ready"
-    said = next((c.message for c in status.conditions if (c.type, c.status) == ("Unschedulable", "True")), "")
-    return ("Warning", "Unschedulable", said) if said else None
+    reason = next((c.message for c in status.conditions if (c.type, c.status) == ("Unschedulable", "True")), "")
+    return ("Warning", "Unschedulable", reason) if reason else None
 
 
 class Statuses:
@@ -124,9 +124,9 @@ class Statuses:
 
     def eviction_of(self, job: str, in_flight: InFlightDecisions) -> str:
         """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays."""
-        said = self.groups.said(job)
+        last = self.groups.content(job)
         # The pods may be gone before it is written, and the next status takes the place of the one that says so.
-        under_way = said.eviction if isinstance(said, _GroupWrite) else ""
+        under_way = last.eviction if isinstance(last, _GroupWrite) else ""
         return eviction_of_group(self._cache, in_flight, job) or under_way
 
     def group_gone(self, job: str) -> None:
