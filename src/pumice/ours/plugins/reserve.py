@@ -162,13 +162,13 @@ class Reserve:
             free, missing = min(max(missing, 0), len(tasks)), 0
         first = each[0]
         if is_one:
-            are_alike, first = free in (0, len(tasks)), first * (not free)
+            are_equal, first = free in (0, len(tasks)), first * (not free)
         else:
             each[:free] = 0.0
-            are_alike = bool((each == first).all())
+            are_equal = bool((each == first).all())
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
         short = first * max(missing, 1) > spare
-        if short.any() and are_alike:
+        if short.any() and are_equal:
             kept = self.claims[int(claims[short.argmax()])].kept.reservation
             return Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
@@ -212,9 +212,9 @@ class Reserve:
             taken = np.zeros(len(claims))
             classes = tasks.cls[rows]
             for cls in distinct(classes).tolist():
-                lost, alike = self.lost.array[cls][claims], classes == cls
+                lost, of_class = self.lost.array[cls][claims], classes == cls
                 counts = [
-                    alike.sum() if within is None else within[nodes][alike].sum()
+                    of_class.sum() if within is None else within[nodes][of_class].sum()
                     for within in (self.domains[claim] for claim in claims.tolist())
                 ]
                 taken += lost * counts
