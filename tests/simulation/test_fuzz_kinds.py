@@ -78,7 +78,7 @@ def test_options_that_do_not_fit_a_kind_are_refused(arguments: list[str], word: 
 QUEUED = {"queued_max_s": 10.0, "node_cordoned_every_s": 40.0, "node_gone_every_s": 80.0, "pod_deleted_every_s": 60.0}
 SEEDS = range(4, 8)
 #: Seeds of KAI's in which a gang falls below its minimum while binds of it wait.
-FALLING = (17, 18)
+BELOW_MINIMUM = (17, 18)
 
 
 def with_queued_binds(dialect: str, seeds: Iterable[int] = SEEDS) -> set[str]:
@@ -97,8 +97,8 @@ def test_binds_that_wait_are_sent_only_if_they_still_hold(dialect: str, monkeypa
 
 
 def test_binds_of_a_gang_that_cannot_be_whole_any_more_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert with_queued_binds("kai", FALLING) == set()
+    assert with_queued_binds("kai", BELOW_MINIMUM) == set()
     monkeypatch.setattr(BindChecks, "_gang_falls", lambda _, job: False)
-    broken = with_queued_binds("kai", FALLING)
+    broken = with_queued_binds("kai", BELOW_MINIMUM)
     assert broken
     assert all(each.startswith("S17: ") and "can still run" in each for each in broken)

@@ -16,7 +16,7 @@ Raw = dict[str, Any]
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 LAST_ARRIVAL_S = 300
 #: Pods that a job which fills the cluster has more than others.
-FILLING = 3
+MORE_PODS = 3
 #: Requests of pods: CPU, memory in Gi, GPUs.
 _REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 0), (3, 3, 0), (2, 4, 1), (4, 8, 2))
 _WITHOUT_GPU = 5
@@ -163,7 +163,7 @@ def _budgets(dice: Dice) -> Iterator[Raw]:
 def _job(dice: Dice, j: int, mix: _Mix) -> Raw:
     # At least one that fills the cluster, and one that finds it full.
     early = (j == 0 or (j > 1 and dice.chance(0.5))) if mix.fills else None
-    name, replicas = f"job{j}", dice.number(*mix.size.pods) + (FILLING if early else 0)
+    name, replicas = f"job{j}", dice.number(*mix.size.pods) + (MORE_PODS if early else 0)
     if early and dice.chance(0.7):
         mix = mix._replace(requests=_REQUESTS[:_WITHOUT_GPU])  # few nodes have GPUs
     tasks = [_task(dice, "worker", name, replicas, mix)]

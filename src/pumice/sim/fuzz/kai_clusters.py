@@ -9,7 +9,7 @@ from pumice.framework.plugin.registry import Registry
 from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.workloads.gang import SUB_GROUP_LABEL
-from pumice.sim.fuzz.clusters import FILLING, LAST_ARRIVAL_S, Raw, raw
+from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, MORE_PODS, Raw, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.sizes import Size
@@ -114,7 +114,7 @@ def _job(dice: Dice, j: int, of: Size, leaves: list[str], filled: str) -> Iterat
     first."""
     # At least one that fills the cluster, and one that finds it full.
     early = j == 0 or (j > 1 and dice.chance(0.5))
-    name, size = f"job{j}", dice.number(*of.pods) + (FILLING if early else 0)
+    name, size = f"job{j}", dice.number(*of.pods) + (MORE_PODS if early else 0)
     least = size if dice.chance(0.1 if early else 0.6) else dice.number(1, 1 if early else size)
     spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(_OF_JOBS)}
     if early:

@@ -24,4 +24,5 @@ _OF_FIFTY = (SMALL,) * 43 + (MIDDLE,) * 6 + (LARGE,)
 
 
 def draw_size(dice: Dice) -> Size:
+    """Return the size of a world: small in 43 of 50."""
     return dice.one(_OF_FIFTY)
