@@ -26,7 +26,7 @@ from pumice.kube.writers.reminders import AGAIN_S
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.runtime.controllers.kai.groups import (
-    Grouped,
+    GroupAssignment,
     GroupingSettings,
     group_for,
     missing_queues,
@@ -117,10 +117,10 @@ class GroupingLoop:
             return
         seen = await self._seen(pod)
         try:
-            wanted: Grouped | NoGang | None = group_for(pod, seen, self._settings)
+            wanted: GroupAssignment | NoGang | None = group_for(pod, seen, self._settings)
         except NoGang as error:
             wanted = error
-        group = self.objects[KAI_POD_GROUPS].get(key_of(wanted.group)) if isinstance(wanted, Grouped) else None
+        group = self.objects[KAI_POD_GROUPS].get(key_of(wanted.group)) if isinstance(wanted, GroupAssignment) else None
         writes = reconcile_grouping(pod, group, wanted, self._settings)
         await self.reconciling.writing.carry_out(writes)
         for write in writes:

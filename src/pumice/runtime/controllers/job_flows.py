@@ -60,7 +60,7 @@ class FlowPhase(StrEnum):
     FAILED = "Failed"
 
 
-class Retried(NamedTuple):
+class RetryCount(NamedTuple):
     """How often a Job was created again, and the UID of the last one that was replaced, which is not counted twice."""
 
     times: int
@@ -75,7 +75,7 @@ class _Case(Struct, frozen=True):
     flow: JobFlow
     jobs: Mapping[str, Obj]
     templates: Mapping[str, Obj]
-    retries: Mapping[str, Retried]
+    retries: Mapping[str, RetryCount]
     now: float
 
     def phase(self, name: str) -> str:
@@ -185,12 +185,12 @@ def _job(case: _Case, flow: Flow, template: Obj) -> Obj:
 # -- what is tried again
 
 
-def _retries(obj: Obj) -> dict[str, Retried]:
+def _retries(obj: Obj) -> dict[str, RetryCount]:
     found = {}
     for name, said in part(obj, "status", "retries").items():
         times, uid = (said.get("times"), said.get("uid")) if isinstance(said, dict) else (None, None)
         if isinstance(times, int) and times > 0:
-            found[name] = Retried(times, str(uid))
+            found[name] = RetryCount(times, str(uid))
     return found
 
 
@@ -212,8 +212,8 @@ def _tried(case: _Case, name: str) -> int:
     return case.retries[name].times if name in case.retries else 0
 
 
-def _counted(case: _Case, name: str) -> Retried:
-    return Retried(_tried(case, name) + 1, str(meta(case.jobs[name]).get("uid", "")))
+def _counted(case: _Case, name: str) -> RetryCount:
+    return RetryCount(_tried(case, name) + 1, str(meta(case.jobs[name]).get("uid", "")))
 
 
 def _waits_s(case: _Case, flow: Flow) -> float:
@@ -226,7 +226,7 @@ def _waits_s(case: _Case, flow: Flow) -> float:
 # -- status
 
 
-def _status(case: _Case, phase: FlowPhase, retries: Mapping[str, Retried]) -> list[Write]:
+def _status(case: _Case, phase: FlowPhase, retries: Mapping[str, RetryCount]) -> list[Write]:
     obj, old = case.obj, part(case.obj, "status")
     jobs = [case.jobs[each.name] for each in case.flow.flows if each.name in case.jobs]
     lists: dict[str, list[str]] = {name: [] for name in _LISTS}
@@ -253,7 +253,7 @@ def _condition(job: Obj) -> Obj:
     return found
 
 
-def _job_status(case: _Case, flow: Flow, retries: Mapping[str, Retried]) -> Obj:
+def _job_status(case: _Case, flow: Flow, retries: Mapping[str, RetryCount]) -> Obj:
     job = case.jobs[flow.name]
     name, phase = str(meta(job)["name"]), phase_of(job)
     known = part(case.obj, "status").get("jobStatusList") or ()

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.runtime.controllers.kai.groups import (
     GROUP_API,
-    Grouped,
+    GroupAssignment,
     GroupingSettings,
     group_for,
     membership,
@@ -136,7 +136,7 @@ class KaiPods:
         # Files often leave out PriorityClasses altogether; then every class counts.
         return not self._classes or name in self._classes or name.startswith(_SYSTEM_CLASS)
 
-    def _grouped(self, pod: _Pod, defaults: KindDefaults) -> Grouped | None:
+    def _grouped(self, pod: _Pod, defaults: KindDefaults) -> GroupAssignment | None:
         try:
             return group_for(pod.obj, self._seen(pod.obj, defaults), KAI_GROUPING)
         except NoGang as error:
@@ -188,7 +188,7 @@ class KaiPods:
             self.problems.append(Problem(f"Pod {some}", what, Severity.NOTE))
 
 
-def _member(pod: Obj, found: Grouped) -> Obj:
+def _member(pod: Obj, found: GroupAssignment) -> Obj:
     return {**pod, "metadata": {**meta(pod), **_merged(meta(pod), membership(found))}}
 
 

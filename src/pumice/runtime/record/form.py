@@ -10,7 +10,7 @@ from msgspec import Struct
 from pumice.runtime.files.model_values import encode_value
 
 
-class Remembered(Struct, forbid_unknown_fields=True):
+class StoreMemory(Struct, forbid_unknown_fields=True):
     """What a store keeps of earlier cycles: notes, and the hypernodes of jobs and of sub-jobs by uid."""
 
     notes: dict[str, float] = {}
@@ -29,7 +29,7 @@ class Head(Struct, forbid_unknown_fields=True):
     default_queue: str
     use_priority_classes: bool
     node_pool: str
-    remembered: Remembered
+    remembered: StoreMemory
 
 
 class CycleRecord(Struct, array_like=True, forbid_unknown_fields=True):

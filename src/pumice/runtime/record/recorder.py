@@ -26,7 +26,7 @@ from pumice.model.decisions import Decision, Refusal
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.pod import ENDED, Pod
 from pumice.runtime.record.events import EventWriter, layout
-from pumice.runtime.record.form import CycleRecord, Frame, Head, Remembered, StepRecord, encode
+from pumice.runtime.record.form import CycleRecord, Frame, Head, StepRecord, StoreMemory, encode
 from pumice.runtime.record.frames import MAGIC, FrameWriter
 from pumice.state.store import Store
 
@@ -274,7 +274,7 @@ def _shows_decision(pod: Pod) -> bool:
     return bool(pod.node_name) or pod.deletion is not None or pod.phase in ENDED
 
 
-def _remembered(snapshot: Snapshot) -> Remembered:
+def _remembered(snapshot: Snapshot) -> StoreMemory:
     """Return what the store keeps of earlier cycles beside objects."""
     tables = snapshot.tables
     names = tables.tree.names
@@ -282,4 +282,4 @@ def _remembered(snapshot: Snapshot) -> Remembered:
     for table in (tables.jobs, tables.subs):
         rows = (table.hypernode >= 0).nonzero()[0].tolist()
         chosen.append({table.uids[row]: names[int(table.hypernode[row])] for row in rows})
-    return Remembered(dict(snapshot.notes), *chosen)
+    return StoreMemory(dict(snapshot.notes), *chosen)

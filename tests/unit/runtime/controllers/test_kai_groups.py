@@ -11,7 +11,7 @@ import pytest
 from pumice.model.manifest import Decoder
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.kai.groups import (
-    Grouped,
+    GroupAssignment,
     GroupingSettings,
     group_for,
     missing_queues,
@@ -40,7 +40,7 @@ def pod(name: str = "p", labels: Mapping[str, str] | None = None, **spec: Any) -
     }
 
 
-def grouped(of: Obj, *owners: Obj, **seen: Any) -> Grouped:
+def grouped(of: Obj, *owners: Obj, **seen: Any) -> GroupAssignment:
     found = group_for(of, Seen(owners, **seen), SETTINGS)
     assert found is not None
     return found

@@ -86,14 +86,14 @@ def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
     )
 
 
-class Grouped(NamedTuple):
+class GroupAssignment(NamedTuple):
     """The PodGroup in which a pod should be, and its sub-group there, "" for none."""
 
     group: Obj
     member: str = ""
 
 
-def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> Grouped | None:
+def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> GroupAssignment | None:
     """Return the group of a pod, None if the pod or an owner asks to be left alone. Raises: NoGang."""
     if is_skipped(pod, seen.owners):
         return None
@@ -124,11 +124,13 @@ def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> Grouped | Non
         "annotations": deadline_annotation(pod, seen.owners) | annotations | {_TOP_OWNER_ANNOTATION: _about(top)},
         "ownerReferences": [_reference(top)],
     }
-    return Grouped({"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}, plan.member)
+    return GroupAssignment(
+        {"apiVersion": GROUP_API, "kind": "PodGroup", "metadata": metadata, "spec": spec}, plan.member
+    )
 
 
 def reconcile_grouping(
-    pod: Obj, group: Obj | None, wanted: Grouped | NoGang | None, settings: GroupingSettings
+    pod: Obj, group: Obj | None, wanted: GroupAssignment | NoGang | None, settings: GroupingSettings
 ) -> list[Write]:
     """Return what to write so that a pod is in the ``wanted`` group. ``group``: the existing one with that name, or
     None."""
@@ -145,7 +147,7 @@ def reconcile_grouping(
     return [Patch(ref_of(group), {"spec": change}), on_pod] if change else [on_pod]
 
 
-def membership(wanted: Grouped) -> Obj:
+def membership(wanted: GroupAssignment) -> Obj:
     """Return the metadata that a pod of the group has."""
     named: Obj = {"annotations": {KAI_GROUP_NAME_ANNOTATION: meta(wanted.group)["name"]}}
     if wanted.member:
