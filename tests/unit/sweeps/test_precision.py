@@ -91,7 +91,7 @@ def test_a_plan_file_names_a_time_and_a_rule(tmp_path: Path) -> None:
         return result.exit_code, result.stderr
 
     code, said = run('["20m", "wait.mean ± 99 %"]')
-    assert code == 0 and "200 universes, 0 of them" in said and "after 4 seeds" in said
+    assert code == 0 and "200 universes, 0 finished before" in said and "after 4 seeds" in said
     assert run('"20m"') == (0, run('["20m"]')[1])
     assert "each shard would stop for itself" in run('"wait.mean ± 2 %"', "--shard", "1/2")[1]
     assert "plan.toml: until: found '20m', '30m', wanted one time and one rule" in run('["20m", "30m"]')[1]

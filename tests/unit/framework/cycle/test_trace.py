@@ -136,9 +136,9 @@ def test_what_was_placed_again_is_not_reported_as_undone() -> None:
 
 
 def test_a_trace_of_a_job_is_in_the_order_of_its_tasks() -> None:
-    last_trial = LastTrial.of(
-        3, (placed(Kind.EVICT, [7], [4]), placed(Kind.PIPELINE, [5], [6], evicted=True)), {5: 2, 7: 0}
-    )
+    operations = (placed(Kind.EVICT, [7], [4]), placed(Kind.PIPELINE, [5], [6], evicted=True))
+    position = {7: 0, 6: 1, 5: 2}
+    last_trial = LastTrial.of(3, operations, lambda rows: np.array([position[row] for row in rows]))
     assert last_trial.status.tolist() == [TaskStatus.RELEASING, -1, TaskStatus.PIPELINED]
     assert (last_trial.node.tolist(), last_trial.evicted.tolist()) == ([4, -1, 6], [False, False, True])
 

@@ -29,7 +29,7 @@ def sets(name: str, gpus: int, tasks: int, *objects: Object | list[Object]) -> l
     candidates = Candidates(ssn, sorted_jobs, list(sorted_jobs.leaves), lambda each: each != row)
     request = Request(ssn, part, candidates, (), np.zeros(len(ssn.tables.nodes.facts), dtype=bool))
     (generator,) = generators(ssn)
-    return [_names(ssn, [row for group in groups for row in group]) for groups in generator(request)]
+    return [_names(ssn, [row for group in groups for row in group]) for groups in generator.sets(request)]
 
 
 def _names(ssn: Session, rows: list[int]) -> list[str]:
