@@ -17,7 +17,7 @@ from pumice.answers.world import Draft, Trial, Trials, World, new_name, waits_fo
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.resources import CPU
 from pumice.reasons.blockers import Blockers
-from pumice.reasons.sentences import sentence
+from pumice.reasons.shown_names import ShownNames
 from pumice.reasons.words import counted
 
 _GPU = "nvidia.com/gpu"
@@ -59,12 +59,13 @@ def overview(trials: Trials) -> Overview:
     """Return the jobs of a world that wait, the largest group first, and what would help most of them."""
     base, jobs = trials.base, trials.base.outcome.tables.jobs
     found, placed = Blockers(base.outcome), trials.base.placed
+    shown = ShownNames(base.outcome.tables)
     asks = _asked(base)
     members: dict[Code, list[tuple[str, str]]] = {}
     for row in found.waiting.tolist():
         if jobs.uids[row] not in placed:
             nearest = found.nearest(row)
-            members.setdefault(code_of(nearest), []).append((jobs.uids[row], sentence(nearest)))
+            members.setdefault(code_of(nearest), []).append((jobs.uids[row], shown.sentence(nearest)))
     groups = []
     for code, each in members.items():
         gpus, cores = (sum(asks.get(job, (0.0, 0.0))[i] for job, _ in each) for i in range(2))

@@ -14,7 +14,7 @@ from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.status import PodGroupPhase
 from pumice.reasons.blockers import Blockers
-from pumice.reasons.sentences import sentence
+from pumice.reasons.shown_names import ShownNames
 
 
 class Waits(Struct, frozen=True):
@@ -99,10 +99,11 @@ def admitted_in(trial: Trial) -> list[str]:
 
 def waiting_in(trial: Trial) -> list[tuple[str, Code, str]]:
     """Return each job that waits, with the code and the sentence of its nearest blocker."""
-    found, uids, placed = Blockers(trial.outcome), trial.outcome.tables.jobs.uids, trial.placed
+    tables, found, placed = trial.outcome.tables, Blockers(trial.outcome), trial.placed
+    uids, shown = tables.jobs.uids, ShownNames(tables)
     rows = [row for row in found.waiting.tolist() if not placed.get(uids[row])]
     nearest = [(uids[row], found.nearest(row)) for row in rows]
-    return [(job, code_of(blocker), sentence(blocker)) for job, blocker in nearest]
+    return [(job, code_of(blocker), shown.sentence(blocker)) for job, blocker in nearest]
 
 
 def _shares(before: Trial, after: Trial) -> list[Share]:

@@ -21,11 +21,12 @@ from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut
 from pumice.model.pod import ENDED, Pod
-from pumice.model.workloads.bare_pods import shown_name
+from pumice.model.workloads.bare_pods import is_bare
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import blockers_outside
 from pumice.reasons.sentences import sentence
+from pumice.reasons.shown_names import ShownNames
 from pumice.reasons.words import number
 
 #: Cycles that are run for the ways out of one job at most.
@@ -100,8 +101,9 @@ _UID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def find_job(world: World, name: str, seen: frozenset[str] | None = None) -> str:
-    """Return the key of the job that is meant: by its key, by its name if only one has it, or by one of its pods. The
-    name of a Volcano Job is that of its PodGroup too. ``seen``: in which namespaces, None for all.
+    """Return the key of the job that is meant: by its key, by its name or by what people call it if only one is called
+    so, or by one of its pods. The name of a Volcano Job is that of its PodGroup too. ``seen``: in which namespaces,
+    None for all.
 
     Raises: NoSuchJob.
     """
@@ -114,14 +116,19 @@ def find_job(world: World, name: str, seen: frozenset[str] | None = None) -> str
     if isinstance(pod, Pod) and pod.group_key and (seen is None or pod.namespace in seen):
         return pod.group_key
     namespace, _, plain = name.rpartition("/")
-    same = [key for key in keys if plain in (own := key.partition("/")[2], _UID.sub("", own))]
+    called = {key: world.shown(key) for key in keys if is_bare(key)}
+    same = [
+        key
+        for key in keys
+        if plain in (own := key.partition("/")[2], _UID.sub("", own), called.get(key, key).partition("/")[2])
+    ]
     here = [key for key in same if namespace in ("", key.partition("/")[0])]
     if len(here) == 1:
         return here[0]
     # As a user knows them: a Job by its name, without the uid of its PodGroup.
     if same:
-        raise NoSuchJob(name, list(dict.fromkeys(_UID.sub("", key) for key in same))[:_NAMES_MAX])
-    shown = list(dict.fromkeys(_UID.sub("", key) for key in keys))
+        raise NoSuchJob(name, list(dict.fromkeys(_UID.sub("", called.get(key, key)) for key in same))[:_NAMES_MAX])
+    shown = list(dict.fromkeys(_UID.sub("", called.get(key, key)) for key in keys))
     near = get_close_matches(name, shown, _NAMES_MAX, 0.5)
     near += [key for key in shown if get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
     raise NoSuchJob(name, list(dict.fromkeys(near))[:_NAMES_MAX])
@@ -165,9 +172,10 @@ class _Answer:
             "waiting": sum(1 for pod in pods if not pod.node_name),
             "minimum": group.min_member if group is not None else 0,
             "each": _asked_by_each(pods),
-            "shown": shown_name(job, pods),
+            "shown": self.world.shown(job),
         }
         created = group.creation if group is not None else 0.0
+        self._shown = ShownNames(trials.base.outcome.tables)
         self.waited_s = self.world.now - created if created and self.world.now >= created else None
 
     def _make(self, verdict: Verdict, parts: tuple[Part, ...] = (), **more: object) -> Explanation:
@@ -193,11 +201,14 @@ class _Answer:
         reserved = next((each for each in said if isinstance(each, Reserved)), None)
         placed = self.trials.base.placed.get(self.job, 0)
         if reserved is not None:
-            return self._make(Verdict.STARTS, (Part(Code.ROOM, "", sentence(reserved), reserved),), is_checked=True)
+            return self._make(Verdict.STARTS, (self._part(reserved, Code.ROOM),), is_checked=True)
         text = f"{placed} of its pods get a node in this cycle" if placed else "each of its pods has a node"
         if waits_for_pods(self.world, self.job):
             text = "it is admitted in this cycle, and its pods are created then"
         return self._make(Verdict.STARTS, (Part(Code.OTHER, "", text),), is_checked=True)
+
+    def _part(self, said: Blocker, code: Code) -> Part:
+        return Part(code, "", self._shown.sentence(said), said)
 
     def verdict(self, reason: Reason, row: int) -> Verdict:
         codes = {each.code for each in reason.lifts}
@@ -236,7 +247,7 @@ class _Answer:
             Part(
                 each.code,
                 each.name,
-                sentence(blocker) if blocker is not None else self._text(each, row),
+                self._shown.sentence(blocker) if blocker is not None else self._text(each, row),
                 blocker,
                 holders_of(self.world, self.job, blocker),
             )
@@ -244,7 +255,7 @@ class _Answer:
         )
         return self._make(
             verdict,
-            parts or tuple(_part(each) for each in said[:1]),
+            parts or tuple(self._part(each, code_of(each)) for each in said[:1]),
             not_because=tuple(_meaning(each) for each in reason.tried if reason.lifts),
             ways=ways,
             trials=trials,

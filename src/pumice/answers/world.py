@@ -25,6 +25,7 @@ from pumice.model.node import Node
 from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue
 from pumice.model.status import PodGroupPhase
+from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 
@@ -70,6 +71,10 @@ class World:
             if isinstance(obj, Pod) and obj.group_key and obj.phase not in ENDED:
                 found.setdefault(obj.group_key, []).append(obj)
         return found
+
+    def shown(self, job: str) -> str:
+        """Return what people call a job, by key."""
+        return shown_name(job, self.pods_of.get(job, ()))
 
     @property
     def is_kai(self) -> bool:

@@ -26,6 +26,7 @@ from pumice.model.queue import Queue
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
+from pumice.reasons.shown_names import ShownNames
 from pumice.reasons.words import meant
 
 #: Characters of a hint.
@@ -39,10 +40,10 @@ def hints(outcome: Outcome, only: Bool | None = None, *, whole: bool = False) ->
 
 
 def _hints(outcome: Outcome, only: Bool | None, *, whole: bool) -> Iterator[tuple[str, str]]:
-    found, jobs = Blockers(outcome), outcome.tables.jobs
+    found, jobs, shown = Blockers(outcome), outcome.tables.jobs, ShownNames(outcome.tables)
     waiting = found.waiting
     for job in (waiting if only is None else waiting[only[waiting]]).tolist():
-        text = hint_of(found.nearest(job), whole=whole)
+        text = hint_of(shown.named(found.nearest(job)), whole=whole)
         if text:
             yield jobs.uids[job], text
 

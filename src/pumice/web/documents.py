@@ -47,6 +47,7 @@ def overview(summary: CycleSummary, health: Mapping[str, Any]) -> dict[str, Any]
                 "jobs": kind.jobs,
                 "asks": kind.asks.tolist(),
                 "example": kind.example,
+                "shown": kind.shown,
                 "sentence": kind.sentence,
             }
             for kind in summary.waiting

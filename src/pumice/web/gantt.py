@@ -69,7 +69,9 @@ def _gone(index: JobsIndex, times: JobTimes, query: JobsQuery, sees: Sees) -> li
     return [
         name
         for name, queue in times.gone()
-        if query.text in name and (within is None or queue in within) and sees(name)
+        if (query.text in name or query.text in times.shown(name))
+        and (within is None or queue in within)
+        and sees(name)
     ]
 
 
@@ -78,6 +80,7 @@ def _row(index: JobsIndex, times: JobTimes, row: int) -> dict[str, Any]:
     code = int(jobs.code[row])
     return {
         "name": jobs.names[row],
+        "shown": jobs.shown[row],
         "queue": summary.queues.names[jobs.queue[row]],
         "state": STATES[jobs.state[row]],
         "created": float(jobs.created[row]),
@@ -94,6 +97,7 @@ def _row(index: JobsIndex, times: JobTimes, row: int) -> dict[str, Any]:
 def _past_row(job: JobTime) -> dict[str, Any]:
     return {
         "name": job.name,
+        "shown": job.shown,
         "queue": job.queue,
         "state": "ended",
         "created": job.created,

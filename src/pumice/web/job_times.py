@@ -8,7 +8,7 @@ need it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -17,6 +17,7 @@ from pumice.answers.waiting_codes import waiting_codes
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray
 from pumice.framework.cycle.outcome import Outcome
+from pumice.reasons.shown_names import ShownNames
 from pumice.web.summary import CODES, EMPTY, ENDED, NUMBER_OF, STARTS, STATES, WAITS, states_of
 
 #: Jobs that are followed, and moments of all of them.
@@ -31,7 +32,8 @@ _HOLDING = ("starts", "partly runs", "runs")
 
 
 class JobStates(Struct, frozen=True):
-    """The jobs (J) after a cycle. ``label``: into LABELS. ``queue``: into ``queues``."""
+    """The jobs (J) after a cycle. ``label``: into LABELS. ``queue``: into ``queues``. ``shown``: what people call those
+    that they call by another name."""
 
     at: float
     names: Sequence[str]
@@ -39,6 +41,7 @@ class JobStates(Struct, frozen=True):
     queue: I32
     created: F64
     label: I8
+    shown: Mapping[str, str] = {}
 
 
 def job_states(outcome: Outcome) -> JobStates:
@@ -52,13 +55,15 @@ def job_states(outcome: Outcome) -> JobStates:
     for row, code in waiting_codes(outcome):
         if label[place[row]] in (WAITS, EMPTY):
             label[place[row]] = len(STATES) + NUMBER_OF[code]
+    names, shown = [jobs.uids[row] for row in rows.tolist()], ShownNames(tables)
     return JobStates(
         outcome.now,
-        [jobs.uids[row] for row in rows.tolist()],
+        names,
         list(tables.queues.names),
         jobs.queue[rows].copy(),
         jobs.creation[rows].copy(),
         label,
+        {name: called for name in names if (called := shown.of(name)) != name},
     )
 
 
@@ -71,7 +76,7 @@ class Moment(Struct, frozen=True):
 
 class JobTime(Struct, frozen=True):
     """A job over time. ``moments``: the oldest first; ``is_whole`` is False if older ones were dropped. ``seconds``: by
-    label, the most first, up to the last look."""
+    label, the most first, up to the last look. ``shown``: what people call it."""
 
     name: str
     queue: str
@@ -79,6 +84,7 @@ class JobTime(Struct, frozen=True):
     moments: tuple[Moment, ...]
     seconds: dict[str, float]
     is_whole: bool
+    shown: str
 
     @property
     def ended(self) -> float | None:
@@ -114,6 +120,7 @@ class JobTimes:
         # Names of those that are gone, in the order in which they went.
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._queue = [""] * jobs_max
+        self._shown: dict[str, str] = {}
         self._created = np.zeros(jobs_max)
         self._label: I8 = np.full(jobs_max, _GONE, dtype=np.int8)
         self._since = np.zeros(jobs_max)
@@ -160,6 +167,8 @@ class JobTimes:
             if other[row]:
                 self._forget(name)
             slots[row] = self._new(name, states.queues[states.queue[row]], float(states.created[row]))
+            if slots[row] >= 0 and name in states.shown:
+                self._shown[name] = states.shown[name]
         # A job that is back is no longer among those that are gone.
         back = (slots >= 0) & (self._label[slots] == _GONE)
         for row in back.nonzero()[0].tolist() if self._gone else ():
@@ -179,6 +188,7 @@ class JobTimes:
     def _forget(self, name: str) -> None:
         slot = self._slot.pop(name)
         self._gone.pop(name, None)
+        self._shown.pop(name, None)
         self._moment_slot[self._moment_slot == slot] = -1
         self._label[slot] = _GONE
         self._free.append(slot)
@@ -222,7 +232,13 @@ class JobTimes:
         order = np.argsort(-seconds, kind="stable").tolist()
         by_label = {LABELS[label]: float(seconds[label]) for label in order if seconds[label] > 0}
         whole = not self._dropped[slot]
-        return JobTime(name, self._queue[slot], float(self._created[slot]), tuple(moments), by_label, whole)
+        return JobTime(
+            name, self._queue[slot], float(self._created[slot]), tuple(moments), by_label, whole, self.shown(name)
+        )
+
+    def shown(self, name: str) -> str:
+        """Return what people call a job that is followed, by its name here."""
+        return self._shown.get(name, name)
 
     def gone(self) -> Iterator[tuple[str, str]]:
         """Yield the name and the queue of each job that is gone, the last one first."""

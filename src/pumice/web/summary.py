@@ -21,9 +21,8 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Evict
 from pumice.model.status import TaskStatus
-from pumice.model.workloads.bare_pods import is_bare, shown_name
 from pumice.reasons.blockers import Blockers
-from pumice.reasons.sentences import sentence
+from pumice.reasons.shown_names import ShownNames
 from pumice.runtime.policy.check import described, warnings_of
 from pumice.web.columns.devices import DeviceColumns, device_columns
 from pumice.web.columns.nodes import NodeColumns, node_columns
@@ -71,13 +70,15 @@ class JobColumns(Struct, frozen=True):
 
 
 class WaitingKind(Struct, frozen=True):
-    """Jobs that wait for the same kind of reason. ``asks``: of their waiting pods (resources,)."""
+    """Jobs that wait for the same kind of reason. ``asks``: of their waiting pods (resources,). ``shown``: what people
+    call the example."""
 
     code: Code
     jobs: int
     asks: F64
     example: str
     sentence: str
+    shown: str
 
 
 class CycleSummary(Struct, frozen=True):
@@ -143,7 +144,7 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
     codes, sentences = _reasons(outcome, rows)
     states = states_of(counts, held)
     states[(states == EMPTY) & (codes >= 0)] = WAITS
-    started = _started(tables, rows, held)
+    started, shown = _started(tables, rows, held), ShownNames(tables)
     return JobColumns(
         [jobs.uids[row] for row in rows.tolist()],
         sentences,
@@ -160,17 +161,8 @@ def _jobs(outcome: Outcome, units: PageUnits) -> JobColumns:
         started + np.where(jobs.estimate_s[rows] > 0, jobs.estimate_s[rows], np.nan),
         units(waiting_amounts(tables)[rows]),
         units(jobs.allocated[rows]),
-        [_shown(tables, row) for row in rows.tolist()],
+        [shown.of(jobs.uids[row]) for row in rows.tolist()],
     )
-
-
-def _shown(tables: Tables, row: int) -> str:
-    """Return what people call a job."""
-    pods, key = tables.tasks.pods, tables.jobs.uids[row]
-    # Asked first, because there may be 100,000 jobs, most of them with a PodGroup of their own.
-    if not is_bare(key):
-        return key
-    return shown_name(key, (pods[task] for task in tables.jobs.tasks[row].tolist()))
 
 
 def _started(tables: Tables, rows: AnyArray, held: AnyArray) -> F64:
@@ -201,7 +193,7 @@ def states_of(counts: I32, held: AnyArray) -> I8:
 
 def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
     """Return the code of what is nearest in the way of each job, and its sentence."""
-    found = Blockers(outcome)
+    found, shown = Blockers(outcome), ShownNames(outcome.tables)
     place = {row: i for i, row in enumerate(rows.tolist())}
     codes, sentences = np.full(len(rows), -1, dtype=np.int8), [""] * len(rows)
     # Thousands of jobs that wait share a few blockers, and a sentence is long to make.
@@ -209,7 +201,7 @@ def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:
     for row in found.waiting.tolist():
         nearest = found.nearest(row)
         if nearest not in said:
-            said[nearest] = NUMBER_OF[code_of(nearest)], sentence(nearest)[:TEXT_MAX]
+            said[nearest] = NUMBER_OF[code_of(nearest)], shown.sentence(nearest)[:TEXT_MAX]
         codes[place[row]], sentences[place[row]] = said[nearest]
     return codes, sentences
 
@@ -221,7 +213,9 @@ def kinds_of(jobs: JobColumns) -> tuple[WaitingKind, ...]:
         rows = (jobs.code == number).nonzero()[0]
         first = int(rows[0])
         asks = jobs.asks[rows].sum(axis=0)
-        found.append(WaitingKind(CODES[number], len(rows), asks, jobs.names[first], jobs.sentences[first]))
+        found.append(
+            WaitingKind(CODES[number], len(rows), asks, jobs.names[first], jobs.sentences[first], jobs.shown[first])
+        )
     # The kind that keeps most devices waiting first, then cores, then jobs.
     found.sort(key=lambda kind: (*(-kind.asks[2:]).tolist(), -kind.asks[0], -kind.jobs, kind.code))
     return tuple(found)

@@ -204,7 +204,7 @@ def _remove(world: World, keys: tuple[str, ...], hours: float, held: float) -> S
     return Step(
         1,
         apply,
-        lambda count: f"{keys[0]} leaves",
+        lambda count: f"{world.shown(keys[0])} leaves",
         lambda count: _delete(world, keys[0]),
         lambda count: (f"--remove job/{keys[0]}",),
         # What a job has done is lost, and what it holds must be done again somewhere: a small price even at its start.
@@ -224,7 +224,7 @@ def _remove_first(world: World, ordered: list[tuple[float, float, str]]) -> Step
     return Step(
         len(keys),
         apply,
-        lambda count: f"{', '.join(keys[:count])} leave{'s' * (count == 1)}",
+        lambda count: f"{', '.join(map(world.shown, keys[:count]))} leave{'s' * (count == 1)}",
         lambda count: tuple(line for key in keys[:count] for line in _delete(world, key)),
         lambda count: tuple(f"--remove job/{key}" for key in keys[:count]),
         lambda count: (0.0, 0.0, sum(hours + held / 100.0 for hours, held, _ in ordered[:count])),

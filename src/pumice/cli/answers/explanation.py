@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pumice.answers.in_queue import AGE, NAME
@@ -24,10 +24,15 @@ _STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yell
 
 
 def print_explanation(
-    found: Explanation, digest: str, *, ways: bool = True, waited: Mapping[Code, float] | None = None
+    found: Explanation,
+    digest: str,
+    shown: Callable[[str], str],
+    *,
+    ways: bool = True,
+    waited: Mapping[Code, float] | None = None,
 ) -> None:
-    """Print the verdict, the reason, and ways out with their commands. ``ways``: they were sought. ``waited``: seconds
-    by reason, from a record."""
+    """Print the verdict, the reason, and ways out with their commands. ``shown``: returns what people call a job, by
+    key. ``ways``: they were sought. ``waited``: seconds by reason, from a record."""
     out = console()
     each = f" × {amount(found.each.resource, found.each.value)}" if found.each is not None else ""
     pods = f"{counted(found.pods, 'pod')}{each}, {found.waiting:,} waiting, minimum {found.minimum:,}"
@@ -40,17 +45,17 @@ def print_explanation(
     lines = Table(Column(wraps=False), Column(), gap=2)
     # What speaks for a start is no obstacle, so it has no line with a number and a code; the summary has it.
     for number, part in enumerate(() if starts else found.parts, 1):
-        lines.add((f"{number} {part.code.value}", "red"), escaped(part.sentence + _held_by(part)))
+        lines.add((f"{number} {part.code.value}", "red"), escaped(part.sentence + _held_by(part, shown)))
     for each in found.not_because:
         lines.add(("not because", "dim"), escaped(each))
     if found.place is not None and found.place.ahead:
-        lines.add(("ahead", "dim"), escaped(_ahead(found.place)))
+        lines.add(("ahead", "dim"), escaped(_ahead(found.place, shown)))
     for letter, way in zip("abcdefgh", found.ways, strict=False):
-        lines.add((f"way {letter}", "cyan"), escaped(_way(way)))
+        lines.add((f"way {letter}", "cyan"), escaped(_way(way, shown)))
         for command in way.commands[:4]:
             lines.add("", (escaped(command), "dim"))
     if found.wait is not None:
-        lines.add((f"way {'abcdefgh'[len(found.ways)]}", "cyan"), escaped(_wait(found.wait)))
+        lines.add((f"way {'abcdefgh'[len(found.ways)]}", "cyan"), escaped(_wait(found.wait, shown)))
     out.print_table(lines)
     if ways and not found.ways and found.verdict.value in ("not now", "never", "held"):
         out.print("none of the changes that Pumice tries helps")
@@ -70,15 +75,15 @@ def _by_reason(waited: Mapping[Code, float]) -> str:
     return f"; of the cycles recorded: {parts}" if parts else ""
 
 
-def _held_by(part: Part) -> str:
-    held = ", ".join(f"{each.job} {amount(each.resource, each.amount)}" for each in part.holders)
+def _held_by(part: Part, shown: Callable[[str], str]) -> str:
+    held = ", ".join(f"{shown(each.job)} {amount(each.resource, each.amount)}" for each in part.holders)
     return f"; held by {held}" if held else ""
 
 
-def _ahead(place: Place) -> str:
+def _ahead(place: Place, shown: Callable[[str], str]) -> str:
     order = {"": "", AGE: " (older)", NAME: " (by its name)"}.get(place.by, f" (by plugin {place.by})")
     more = place.number - 1 - len(place.ahead)
-    return f"{', '.join(place.ahead)}{f' and {more:,} more' if more else ''}{order}"
+    return f"{', '.join(map(shown, place.ahead))}{f' and {more:,} more' if more else ''}{order}"
 
 
 def _summary(found: Explanation) -> str:
@@ -90,7 +95,7 @@ def _summary(found: Explanation) -> str:
     return f"{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
 
 
-def _wait(wait: Wait) -> str:
+def _wait(wait: Wait, shown: Callable[[str], str]) -> str:
     if wait.seconds is None:
         why = f"{wait.without_estimate:,} of {counted(wait.running, 'running job')} have no estimate"
         if wait.without_estimate == wait.running:
@@ -98,10 +103,12 @@ def _wait(wait: Wait) -> str:
         return f"wait: not known ({why if wait.without_estimate else 'other jobs take what running ones leave'})"
     more = len(wait.ends) - 1
     others = f" and {counted(more, 'other')} before it" if more else ""
-    return f"wait: about {duration(wait.seconds)}, until {wait.ends[-1]}{others} {'have' if more else 'has'} ended"
+    return (
+        f"wait: about {duration(wait.seconds)}, until {shown(wait.ends[-1])}{others} {'have' if more else 'has'} ended"
+    )
 
 
-def _way(way: Way) -> str:
+def _way(way: Way, shown: Callable[[str], str]) -> str:
     cost = []
     if way.cost.lowered:
         cost.append(f"{way.cost.lowered:.0%} of the minimum given up")
@@ -109,12 +116,13 @@ def _way(way: Way) -> str:
         cost.append(f"{way.cost.lost:,.1f} hours of work lost")
     text = "; ".join(way.text)
     when = "starts once evicted pods have left" if way.waits else "starts now"
-    loses = f"; loses: {', '.join(way.losers[:4])}" if way.losers else ""
+    loses = f"; loses: {', '.join(map(shown, way.losers[:4]))}" if way.losers else ""
     return f"{text}: {when}{', ' + ', '.join(cost) if cost else ''}{loses}"
 
 
-def print_overview(found: Overview, digest: str) -> None:
-    """Print all jobs that wait by the code of what is nearest in their way."""
+def print_overview(found: Overview, digest: str, shown: Callable[[str], str]) -> None:
+    """Print all jobs that wait by the code of what is nearest in their way. ``shown``: returns what people call a job,
+    by key."""
     out = console()
     count = sum(len(group.jobs) for group in found.groups)
     out.print(f"{counted(count, 'job')} wait{'s' if count == 1 else ''}")
@@ -123,7 +131,7 @@ def print_overview(found: Overview, digest: str) -> None:
     )
     for group in found.groups:
         asked = f"{group.gpus:,.0f} GPUs" if group.gpus else f"{group.cores:,.0f} cores"
-        example = f"{group.jobs[0]}: {group.example}"
+        example = f"{shown(group.jobs[0])}: {group.example}"
         lines.add((group.code.value, "red"), counted(len(group.jobs), "job"), asked, escaped(example))
     out.print_table(lines)
     if found.relief is not None:

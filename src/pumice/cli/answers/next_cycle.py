@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pumice.cli.console import Column, Table
@@ -17,8 +17,9 @@ SCHEMA = "pumice.next/1"
 _SHOWN_MAX, _NODES_MAX = 20, 4
 
 
-def print_next(found: NextCycle, digest: str) -> None:
-    """Print what is bound, reserved, evicted and admitted, and what waits and why."""
+def print_next(found: NextCycle, digest: str, shown: Callable[[str], str]) -> None:
+    """Print what is bound, reserved, evicted and admitted, and what waits and why. ``shown``: returns what people call
+    a job, by key."""
     out = console()
     parts = [
         (sum(sum(nodes.values()) for nodes in found.binds.values()), "pod bound", "pods bound"),
@@ -32,14 +33,14 @@ def print_next(found: NextCycle, digest: str) -> None:
     )
     lines = Table(Column(wraps=False), Column(), gap=2)
     for job in found.admits[:_SHOWN_MAX]:
-        lines.add(("admitted", "green"), escaped(job))
+        lines.add(("admitted", "green"), escaped(shown(job)))
     for what, style, jobs in (("bound", "green", found.binds), ("reserved", "cyan", found.reserves)):
         for job, nodes in list(jobs.items())[:_SHOWN_MAX]:
-            lines.add((what, style), escaped(f"{job}  {_nodes(nodes)}"))
+            lines.add((what, style), escaped(f"{shown(job)}  {_nodes(nodes)}"))
     for pod, node, reason in found.evicts[:_SHOWN_MAX]:
         lines.add(("evicted", "red"), escaped(f"{pod} from {node}: {reason}"))
     for job, code, text in found.waits[:_SHOWN_MAX]:
-        lines.add(("waits", "yellow"), escaped(f"{job}  {code.value}: {text}"))
+        lines.add(("waits", "yellow"), escaped(f"{shown(job)}  {code.value}: {text}"))
     out.print_table(lines)
     longest = max(map(len, (found.admits, found.binds, found.reserves, found.evicts, found.waits)))
     if longest > _SHOWN_MAX:

@@ -137,7 +137,7 @@ def _explain_one(
         more |= {} if by_code is None else {"waited_by_code_s": dict(by_code)}
         print_json(described(found, digest) | more)
     else:
-        print_explanation(found, digest, ways=ways, waited=by_code)
+        print_explanation(found, digest, asked.world.shown, ways=ways, waited=by_code)
         if start is not None:
             print_starts(start, key)
 
@@ -170,6 +170,6 @@ def _explain_all(asked: Question, ahead: Callable[[], Predictions] | None, *, as
     if as_json:
         print_json(overview_described(found, digest) | ({} if ahead is None else {"starts": starts_described(ahead())}))
     else:
-        print_overview(found, digest)
+        print_overview(found, digest, asked.world.shown)
         if ahead is not None:
             print_starts(ahead())

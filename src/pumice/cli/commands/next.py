@@ -56,5 +56,5 @@ def next(  # the command's name
     if as_json:
         print_json(described(found, digest))
     else:
-        print_next(found, digest)
+        print_next(found, digest, asked.world.shown)
     fail_for(ctx, asked.problems)

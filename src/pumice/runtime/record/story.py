@@ -10,7 +10,7 @@ from msgspec import Struct
 from pumice.answers.codes import Code, code_of
 from pumice.model.decisions import Bind, Evict
 from pumice.reasons.blockers import Blockers
-from pumice.reasons.sentences import sentence
+from pumice.reasons.shown_names import ShownNames
 from pumice.runtime.record.reading import End
 from pumice.runtime.record.replay import ReplayedCycle
 
@@ -33,7 +33,8 @@ class Moment(Struct, frozen=True):
 
 
 def story(cycles: Iterable[ReplayedCycle | End], job: str) -> Iterator[Moment | End]:
-    """Yield the moments of a job (``namespace/name``), the oldest first, and where a file of the record ends early."""
+    """Yield the moments of a job, by its key or by what people call it, the oldest first, and where a file of the
+    record ends early."""
     before: tuple[str, Code | None] | None = None
     for each in cycles:
         if isinstance(each, End):
@@ -52,17 +53,18 @@ def story(cycles: Iterable[ReplayedCycle | End], job: str) -> Iterator[Moment | 
 def moment_of(cycle: ReplayedCycle, job: str) -> Moment | None:
     """Return how a job was after a cycle, None if there was no such job."""
     blockers, uids = Blockers(cycle.outcome), cycle.outcome.tables.jobs.uids
-    row = next((row for row in cycle.outcome.live_jobs.tolist() if uids[row] == job), None)
+    shown = ShownNames(cycle.outcome.tables)
+    row = next((row for row in cycle.outcome.live_jobs.tolist() if job in (uids[row], shown.of(uids[row]))), None)
     if row is None:
         return None
-    bound = sum(isinstance(each, Bind) and each.job == job for each in cycle.decisions)
-    evicted = sum(isinstance(each, Evict) and each.job == job for each in cycle.decisions)
+    bound = sum(isinstance(each, Bind) and each.job == uids[row] for each in cycle.decisions)
+    evicted = sum(isinstance(each, Evict) and each.job == uids[row] for each in cycle.decisions)
     if row not in blockers.waiting.tolist():
         tables = cycle.outcome.tables
         holds = bool((tables.tasks.node[tables.jobs.tasks[row]] >= 0).any())
         return Moment(cycle.number, cycle.now, HOLDS_NODES if holds else HAS_NO_NODE, None, "", bound, evicted)
     nearest = blockers.nearest(row)
-    return Moment(cycle.number, cycle.now, WAITS, code_of(nearest), sentence(nearest), bound, evicted)
+    return Moment(cycle.number, cycle.now, WAITS, code_of(nearest), shown.sentence(nearest), bound, evicted)
 
 
 def waited_by_code(moments: Sequence[Moment], until: float) -> dict[Code, float]:
@@ -88,8 +90,8 @@ class JobNames:
         for each in cycles:
             if isinstance(each, ReplayedCycle):
                 self.until = each.now
-                uids = each.outcome.tables.jobs.uids
-                self._seen.update(dict.fromkeys(uids[row] for row in each.outcome.live_jobs.tolist()))
+                uids, shown = each.outcome.tables.jobs.uids, ShownNames(each.outcome.tables)
+                self._seen.update(dict.fromkeys(shown.of(uids[row]) for row in each.outcome.live_jobs.tolist()))
             yield each
 
     @property

@@ -56,7 +56,7 @@ function ganttPlot(data) {
     const x = scale(VIEW.from, VIEW.to, left, right), within = (time) => x(clamp(time, VIEW.from, VIEW.to)), sees = (time) => time >= VIEW.from && time <= VIEW.to;
     const upright = (time, kind, dashes) => (sees(time) ? s("line", { class: kind, x1: x(time), x2: x(time), y1: top, y2: bottom, "stroke-dasharray": dashes }) : null);
     const mark = s("rect", { class: "band", x: 0, width, height: high, visibility: "hidden" });
-    const svg = s("svg", { width, height: bottom + 26, role: "img", tabindex: 0, "aria-label": `${counted(rows.length, "job")} over time, from ${rows[0].name} on` },
+    const svg = s("svg", { width, height: bottom + 26, role: "img", tabindex: 0, "aria-label": `${counted(rows.length, "job")} over time, from ${rows[0].shown} on` },
       ...timeAxis(x, bottom, right - left), s("rect", { class: "future", x: within(now), width: Math.max(0, right - within(now)), y: top, height: bottom - top }), mark,
       ...rows.flatMap((row, i) => ganttBars(row, top + i * high, high, { within, left, narrow, now })),
       upright(now, "now", null), data.reserves_from === null ? null : upright(data.reserves_from - ORIGIN, "now", "4 3"));
@@ -65,7 +65,7 @@ function ganttPlot(data) {
       mark.setAttribute("y", top + i * high);
       mark.setAttribute("visibility", "visible");
       const box = svg.getBoundingClientRect();
-      showTip(px ?? box.left + left + 40, py ?? box.top + top + high * (i + 0.5), rows[i].name, ganttFacts(rows[i], data.now));
+      showTip(px ?? box.left + left + 40, py ?? box.top + top + high * (i + 0.5), rows[i].shown, ganttFacts(rows[i], data.now));
     };
     explore(svg, 0, rows.length - 1, at, show, () => mark.setAttribute("visibility", "hidden"));
     return [svg];
@@ -77,7 +77,7 @@ function ganttBars(row, y, high, { within, left, narrow, now }) {
     ? s("rect", { x: within(from), width: Math.max(1, within(to) - within(from)), y: middle - thick / 2, height: thick, rx: 2, fill, "fill-opacity": opacity }) : null);
   const until = moment(row.ended) ?? now;
   return [
-    narrow ? s("text", { x: left, y: y + 13, class: "strong" }, shortened(row.name, 44)) : s("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: "strong" }, shortened(row.name, 28)),
+    narrow ? s("text", { x: left, y: y + 13, class: "strong" }, shortened(row.shown, 44)) : s("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: "strong" }, shortened(row.shown, 28)),
     ...pastParts(row).map(([from, to, label]) => (label === "holds" ? bar(from - ORIGIN, to - ORIGIN, 11, row.state === "ended" ? "var(--other)" : "var(--accent)", 1)
       : bar(from - ORIGIN, to - ORIGIN, 4, label === "reserved" ? "var(--c4)" : "var(--mark)", label === "no pods" ? 0.3 : 0.8))),
     row.state === "starts" ? bar(until - (VIEW.to - VIEW.from) / 150, until, 11, colour, 1) : null,

@@ -20,7 +20,7 @@ async function overviewPage() {
         { name: "Jobs", cell: (kind) => number(kind.jobs) },
         { name: "They ask for", left: true, cell: (kind) => amounts(kind.asks) },
         { name: "What it means", left: true, prose: true, cell: (kind) => kind.meaning },
-        { name: "For example", left: true, prose: true, cell: (kind) => [jobLink(kind.example), `: ${kind.sentence}`] },
+        { name: "For example", left: true, prose: true, cell: (kind) => [jobLink(kind.example, kind.shown), `: ${kind.sentence}`] },
       ], data.waiting, { label: "Jobs that wait, by reason" })]
     : [nothing("No job waits.")];
   return [tiles,
