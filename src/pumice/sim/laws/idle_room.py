@@ -36,8 +36,11 @@ def needless_evictions(
     for key in promised:
         if key in cluster.pods and key not in victims:
             waiting[cluster.pods[key].group_key].append(cluster.pods[key])
-    there = [*(pod for pod in cluster.decided_pods().values() if pod.node_name), *before.values()]
-    held = {pod.uid: (pod.node_name, pod) for pod in there if pod.phase not in ENDED}
+    # A victim whose bind waited was on its node for the scheduler, and on none in the cluster.
+    on = {each.pod: each.node for each in evicted}
+    there = [(pod.node_name, pod) for pod in cluster.decided_pods().values() if pod.node_name]
+    there += [(on.get(key, pod.node_name), pod) for key, pod in before.items()]
+    held = {pod.uid: (node, pod) for node, pod in there if pod.phase not in ENDED}
     for job, pods in sorted(waiting.items()):
         if not _is_plain(cluster, job, pods):
             continue
