@@ -19,6 +19,7 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.encode_objects import tolerations_object
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
+from pumice.kube.binding.group_users import GroupUsers
 from pumice.kube.binding.share_config_maps import NoContainer, write_config_maps
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_pod
@@ -72,10 +73,10 @@ class GpuReservations:
         self._client, self._cache, self._recorder, self._settings = client, cache, recorder, settings
         self._scheduler = scheduler
         self._reserved: dict[str, Pod] = {}  # by group
-        self._sharers: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are there
-        self._groups_of: dict[str, tuple[str, ...]] = {}  # by pod
-        self._preparing: defaultdict[str, set[str]] = defaultdict(set)  # by group: pods that are about to be bound
-        self._requested: defaultdict[str, set[str]] = defaultdict(set)  # by group: live BindRequests that name it
+        self._reserved_by: dict[str, tuple[str, ...]] = {}  # groups by reservation pod
+        self._sharers = GroupUsers()  # pods that are there
+        self._preparing = GroupUsers()  # pods that are about to be bound
+        self._requested = GroupUsers()  # live BindRequests
         self._waiting: dict[str, asyncio.Future[str]] = {}  # by group
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._unused: set[str] = set()  # groups, when they were last looked at
@@ -93,8 +94,7 @@ class GpuReservations:
         pod = self._cache.pods.get(bind.pod)
         if pod is None:
             raise NotReserved("the pod is gone")
-        for group in groups:
-            self._preparing[group].add(bind.pod)
+        self._preparing.put(bind.pod, groups)
         try:
             indices = [await self._reserve(self._settings, bind.node, group, pod) for group in groups]
             # Labels of an earlier attempt may still be there, if their removal failed.
@@ -119,10 +119,7 @@ class GpuReservations:
 
     def done(self, bind: Bind) -> None:
         """The pod is bound, or will not be. From now on its labels say what it shares."""
-        for group in _groups_in(bind):
-            self._preparing[group].discard(bind.pod)
-            if not self._preparing[group]:
-                del self._preparing[group]
+        self._preparing.drop(bind.pod)
 
     async def _reserve(self, settings: ReservationSettings, node: str, group: str, sharer: Pod) -> str:
         """Return which device of the node the group has. Raises: NotReserved, KubeError."""
@@ -201,15 +198,13 @@ class GpuReservations:
     def heard(self, pod: Pod) -> None:
         """Note a new or changed pod. On the event loop."""
         groups = gpu_groups(pod.labels) if pod.phase not in ENDED else ()
-        if not groups and pod.key not in self._groups_of:
+        if pod.namespace != RESERVATION_NAMESPACE:
+            self._sharers.put(pod.key, groups)
             return
         self.gone(pod.key)
         if groups:
-            self._groups_of[pod.key] = groups
+            self._reserved_by[pod.key] = groups
         for group in groups:
-            if pod.namespace != RESERVATION_NAMESPACE:
-                self._sharers[group].add(pod.key)
-                continue
             self._reserved[group] = pod
             index, waiting = pod.annotations.get(GPU_INDEX_ANNOTATION), self._waiting.get(group)
             if index and waiting is not None and not waiting.done():
@@ -217,28 +212,18 @@ class GpuReservations:
 
     def gone(self, key: str) -> None:
         """Note that a pod no longer exists."""
-        for group in self._groups_of.pop(key, ()):
-            if key.startswith(f"{RESERVATION_NAMESPACE}/"):
-                self._reserved.pop(group, None)
-            else:
-                self._sharers[group].discard(key)
-                if not self._sharers[group]:
-                    del self._sharers[group]
+        self._sharers.drop(key)
+        for group in self._reserved_by.pop(key, ()):
+            self._reserved.pop(group, None)
 
     def heard_request(self, request: BindRequest) -> None:
         """Note a new or changed BindRequest: its pod is about to share devices, by another binder."""
-        self.request_gone(request.key)
         # Of one that has succeeded the pod bears the groups; one that has failed makes its reservation anew.
-        for group in request.gpu_groups if request.phase not in ("Succeeded", "Failed") else ():
-            self._requested[group].add(request.key)
+        self._requested.put(request.key, request.gpu_groups if request.phase not in ("Succeeded", "Failed") else ())
 
     def request_gone(self, key: str) -> None:
         """Note that a BindRequest no longer exists."""
-        # Few exist at a time, and none is known by its groups.
-        for group in [group for group, keys in self._requested.items() if key in keys]:
-            self._requested[group].discard(key)
-            if not self._requested[group]:
-                del self._requested[group]
+        self._requested.drop(key)
 
     async def run(self, release_s: float, is_synced: Callable[[], bool]) -> None:
         """Delete unused reservations until cancelled. Before everything was listed, users may be unknown."""
@@ -251,7 +236,7 @@ class GpuReservations:
         """Delete reservations without users that had none the last time either."""
         busy = self._groups_in_flight() if self._reserved else set()
         unused = {
-            group for group in self._reserved if not (self._sharers.get(group) or self._is_busy(group) or group in busy)
+            group for group in self._reserved if not (group in self._sharers or self._is_busy(group) or group in busy)
         }
         for group in sorted(unused & self._unused) if self._settings is not None else ():
             pod = self._reserved[group]
@@ -274,7 +259,7 @@ class GpuReservations:
         return group in self._preparing or group in self._requested
 
     async def _end(self, group: str) -> None:
-        for key in sorted(self._sharers[group]):
+        for key in self._sharers.of(group):
             pod = self._cache.pods.get(key)
             if pod is None or pod.scheduler_name != self._scheduler:
                 continue
