@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -112,9 +112,7 @@ class KaiPods:
         yield from pods
         names = {part(group, "spec").get("queue") for _, group in wanted.values()}
         if KAI_GROUPING.default_queue in names:
-            for write in missing_queues(sorted(self._queues), KAI_GROUPING.default_queue):
-                assert isinstance(write, Create)
-                yield "default queue", write.obj
+            yield from default_queues(sorted(self._queues))
 
     def _read_defaults(self) -> KindDefaults:
         """Return the defaults of kinds. On a cluster a flag names their ConfigMap; here it is known by its content."""
@@ -186,6 +184,14 @@ class KaiPods:
             some = ", ".join(made[:_SHOWN]) + (f" and {len(made) - _SHOWN} more" if len(made) > _SHOWN else "")
             what = "has no PodGroup and got one, as KAI's pod-grouper would create it"
             self.problems.append(Problem(f"Pod {some}", what, Severity.NOTE))
+
+
+def default_queues(names: Sequence[str]) -> Iterator[tuple[str, Obj]]:
+    """Yield KAI's default queue and its parent with their place, if the former is not among the queues of these
+    names."""
+    for write in missing_queues(names, KAI_GROUPING.default_queue):
+        assert isinstance(write, Create)
+        yield "default queue", write.obj
 
 
 def _member(pod: Obj, found: GroupAssignment) -> Obj:

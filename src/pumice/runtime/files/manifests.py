@@ -20,10 +20,8 @@ from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
 from pumice.model.plain_words import kind_of
 from pumice.model.workloads.job_makers import JobMaker
-from pumice.runtime.controllers.kai.groups import missing_queues
-from pumice.runtime.controllers.writes import Create
 from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
-from pumice.runtime.files.kai_pods import KAI_GROUPING, KaiPods
+from pumice.runtime.files.kai_pods import KAI_GROUPING, KaiPods, default_queues
 from pumice.runtime.files.native_queues import moved_groups
 from pumice.runtime.memory import without_collector
 from pumice.runtime.problems.native_groups import tree_problems
@@ -185,12 +183,14 @@ class _Reading:
     def _put_groups_in_kais_queue(self) -> None:
         """Put Kubernetes' own groups of KAI's pods that name no queue into KAI's default queue."""
         values = [value for value, _ in self.objects.values()]
-        for group in moved_groups(values, KAI_GROUPING.scheduler_names, KAI_GROUPING.default_queue):
+        moved = list(moved_groups(values, KAI_GROUPING.scheduler_names, KAI_GROUPING.default_queue))
+        for group in moved:
             key = type(group).__name__, group.namespace, group.name
             self.objects[key] = group, self.objects[key][1]
-            for write in missing_queues([name for kind, _, name in self.objects if kind == "Queue"], group.queue):
-                assert isinstance(write, Create)
-                self._read("default queue", write.obj)
+        # Once for all groups: there may be thousands.
+        queues = [name for kind, _, name in self.objects if kind == "Queue"]
+        for where, obj in default_queues(queues) if moved else ():
+            self._read(where, obj)
 
     def result(self, beside: Iterable[Object]) -> Manifests:
         for where, obj in self.kai_pods.read():
