@@ -23,9 +23,9 @@ from pumice.model.decisions import PodNotice
 from pumice.model.status import TaskStatus
 
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
-# Allocated too: a task that keeps its place without being bound still waits for its gang.
 #: The byte of a task of which nothing was undone: -1.
 _NOT_UNDONE = 0xFF
+# Allocated too: a task that keeps its place without being bound still waits for its gang.
 _WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
