@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from pumice.model.plain_words import kind_of
-from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.quantity import duration_or_none, parse_duration
 
 PROMETHEUS, ELASTICSEARCH = "prometheus", "elasticsearch"
 ADAPTOR, METRICS_SERVER = "prometheus_adaptor", "metrics_server"
@@ -66,9 +66,7 @@ def source_problems(metrics: Mapping[str, Any]) -> Iterator[str]:
     index = metrics.get("elasticsearch.index", "metricbeat-*")
     if not index or len(index) > _ADDRESS_MAX or set(index) & set("/?#\r\n"):
         yield "elasticsearch.index: wanted the name of an index"
-    try:
-        parse_duration(str(metrics.get("interval") or "30s"))
-    except DurationError:
+    if duration_or_none(str(metrics.get("interval") or "30s")) is None:
         yield f"interval: found {metrics['interval']!r:.80}, wanted a duration such as 30s"
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED, KAI_QUEUE_LABEL
-from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.quantity import duration_or_none
 from pumice.model.workloads.gang import (
     NON_PREEMPTIBLE,
     PREEMPTIBLE,
@@ -241,11 +241,8 @@ def _times(objects: Sequence[Obj]) -> Obj:
 
 
 def _is_duration(text: str, least: float | None) -> bool:
-    try:
-        seconds = parse_duration(text)
-    except DurationError:
-        return False
-    return least is None or seconds >= least
+    seconds = duration_or_none(text)
+    return seconds is not None and (least is None or seconds >= least)
 
 
 def _plain_sub_group(sub: SubGroup) -> Obj:
