@@ -12,6 +12,7 @@ If any condition fails, the eviction is rolled back and the job is searched for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from pumice.framework.cycle.session import Session
@@ -54,6 +55,11 @@ class Following:
         # victim too.
         self._usable = self._placer.is_by_class and not rules.every_victim_placed
 
+    @cached_property
+    def _first_generator(self) -> str:
+        """The name of the first generator. Asked for a job, so that a plugin that fails there costs that job alone."""
+        return generators(self._ssn)[0].name
+
     def solve(self, stmt: Statement, part: Part) -> Solution | NoSolution:
         """Place a part of a job by evictions, in the statement. Return NoSolution, with nothing changed, if that is
         impossible."""
@@ -63,8 +69,9 @@ class Following:
             if gone >= 0:
                 tally(self._ssn, Tally.SIMULATED)
                 # KAI has no such short cut: its first generator would find the same set.
-                first, taken = generators(self._ssn)[0].name, steps_of(self._ssn).taken
-                self._ssn.trace.counts[TriedSets(self._ssn.trace.action, first, SearchResult.SOLVED, taken)] += 1
+                action, taken = self._ssn.trace.action, steps_of(self._ssn).taken
+                key = TriedSets(action, self._first_generator, SearchResult.SOLVED, taken)
+                self._ssn.trace.counts[key] += 1
                 return Solution((gone,))
             # Not remembered: the search that follows decides what is reported as undone.
             stmt.rollback(mark, remember=False)
