@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pumice.report.units import some
+from pumice.report.units import shortest, some
 from pumice.sim.measures.history import History, JobRecord
 from pumice.sim.run import Run
 
@@ -85,6 +85,5 @@ def _since(history: History, moment: float) -> float | int:
 
 
 def _short(seconds: float) -> float | int:
-    """Return the number rounded to the millisecond, as a whole number if it is one."""
-    found = round(seconds, 3)
-    return int(found) if found == int(found) else found
+    """Return a number of seconds to the millisecond."""
+    return shortest(seconds, 3)

@@ -11,6 +11,7 @@ from typing import IO
 from pumice.report import batsim
 from pumice.report.batsim import Placements
 from pumice.report.summary import slowdown
+from pumice.report.units import shortest
 from pumice.sim.measures.history import JobRecord
 from pumice.sim.run import Run
 
@@ -97,6 +98,5 @@ def _number(value: object) -> object:
 
 
 def _plain(value: float) -> float | int:
-    """Return the number rounded to the microsecond, as a whole number if it is one."""
-    rounded = round(value, 6)
-    return int(rounded) if rounded == int(rounded) else rounded
+    """Return a number of seconds to the microsecond."""
+    return shortest(value, 6)

@@ -25,6 +25,12 @@ def label_of(resource: str) -> str:
     return short.upper() if len(short) <= 4 else short
 
 
+def shortest(value: float, digits: int) -> float | int:
+    """Return a number rounded to so many digits after the point, as a whole number if it is one."""
+    found = round(value, digits)
+    return int(found) if found == int(found) else found
+
+
 def duration(seconds: float | None) -> str:
     """Return a duration as text with at most two units: ``3 d 4 h``, ``12 min 5 s``, ``0.25 s``; a dash for None."""
     if seconds is None:
