@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator
 from functools import cached_property
-from itertools import count, islice
 
 from msgspec.structs import replace
 
@@ -58,7 +57,6 @@ class Blockers:
         self._outcome, self._tables, self._trace = outcome, outcome.tables, outcome.trace
         self._view = View(outcome)
         self._shared: dict[Hashable, tuple[Blocker, ...]] = {}
-        self._of_failures: dict[Hashable, tuple[list[Blocker], Iterator[Blocker]]] = {}
         self._limits: dict[Blocker, Blocker] = {}  # with the jobs that hold promises
 
     @property
@@ -146,10 +144,9 @@ class Blockers:
             handle = Job(self._tables, job)
             if handle.valid_count < handle.min_available:
                 yield from filter(None, (gangs.incomplete(self._view, job),))
-        known = set[tuple[type[Blocker], str]]()
-        for each in () if any(is_invalid(finding) for finding in own) else self._of_nodes(job):
-            known.add((type(each), getattr(each, "kind", "")))
-            yield each
+        nearest = () if any(is_invalid(finding) for finding in own) else self._of_nodes(job)
+        yield from nearest
+        known = {(type(each), getattr(each, "kind", "")) for each in nearest}
         rest = [finding for finding in own if not is_invalid(finding)]
         if not own and any(each.finding == QueueLimit(each.subject, DESERVED) for each in self._of_queue(queue)):
             rest.append(QueueLimit(queues_.names[queue], DESERVED))
@@ -177,24 +174,16 @@ class Blockers:
     def _of_queue(self, queue: int) -> list[Entry]:
         return self._found.get(self._tables.queues.names[queue], [])
 
-    def _of_nodes(self, job: int) -> Iterator[Blocker]:
-        """Yield what nodes or the queue have against the first task that found no node, the nearest first."""
+    def _of_nodes(self, job: int) -> tuple[Blocker, ...]:
+        """Return what nodes or the queue have against the first task that found no node, the nearest first."""
         jobs, trace = self._tables.jobs, self._trace
         # Jobs that failed as one, and are equal, have equal findings. The blockers are values without the job's name.
         if not trace.failed_as[job] or jobs.signature[job] < 0:
-            yield from self._look_up(job)
-            return
+            return tuple(self._look_up(job))
         kind = int(jobs.queue[job]), int(trace.failed_as[job]), int(jobs.signature[job])
-        if kind not in self._of_failures:
-            self._of_failures[kind] = [], self._look_up(job)
-        # Made as far as they are read: after each cycle of a simulation only the first is.
-        made, rest = self._of_failures[kind]
-        for at in count():
-            if at == len(made):
-                made += islice(rest, 1)
-            if at == len(made):
-                return
-            yield made[at]
+        if kind not in self._shared:
+            self._shared[kind] = tuple(self._look_up(job))
+        return self._shared[kind]
 
     def _look_up(self, job: int) -> Iterator[Blocker]:
         view, rows = self._view, self._view.waiting_rows(job)
@@ -208,24 +197,17 @@ class Blockers:
             nearest = None
         if nearest is None and row is not None:
             nearest = nodes.on_nearest(view, job, row)
-        errors: tuple[Blocker, ...] | None = None
-        if nearest is None:
-            errors = self._of_failed_task(job, row)
-            if errors and not _names_change(errors[0]):
-                nearest = shared_claim(view, job)
+        errors = () if row is None else tuple(self.of_task(row, self._trace.errors_of(job)[row]))
+        if nearest is None and errors and not _names_change(errors[0]):
+            nearest = shared_claim(view, job)
         first = nearest or (errors[0] if errors else None)
-        got, needed = len(nodes.placed(view, job)), view.needed(job)
-        if 0 < got < needed:
-            yield GangPartial(got, needed, first)
+        count, needed = len(nodes.placed(view, job)), view.needed(job)
+        if 0 < count < needed:
+            yield GangPartial(count, needed, first)
         if nearest is not None:
             yield nearest
         short = nearest.resource if isinstance(nearest, Shortage) else ""
-        # Made only if all blockers are read: it costs time by node.
-        errors = self._of_failed_task(job, row) if errors is None else errors
         yield from (each for each in errors if not (isinstance(each, Shortage) and each.resource == short))
-
-    def _of_failed_task(self, job: int, row: int | None) -> tuple[Blocker, ...]:
-        return () if row is None else tuple(self.of_task(row, self._trace.errors_of(job)[row]))
 
     def of_task(self, row: int, errors: FitErrors) -> Iterator[Blocker]:
         """What blocked one task, that which most nodes say first; before all others what a change is known for."""
