@@ -177,7 +177,9 @@ async def test_a_dump_decides_as_the_next_cycle_does(
             it.process.send_signal(signal.SIGUSR2)
             await until(lambda: len(it.said("dumped: ")) > count)
             place = Path(it.said("dumped: ")[-1]["message"].split()[-1])
-            return place if (place / "pods.yaml").read_text().count('"name":"g') >= 16 else None
+            # Pods and their groups come by watches of their own, in any order.
+            heard = {kind: (place / f"{kind}.yaml").read_text().count('"name":"g') for kind in ("pods", "podgroups")}
+            return place if heard["pods"] >= 16 and heard["podgroups"] >= 4 else None
 
         place = await eventually(dumped)
         assert len(it.said("cycle ")) == 1, "no cycle has seen them"
