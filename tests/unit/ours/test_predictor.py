@@ -39,21 +39,32 @@ def test_with_an_estimate_its_ratio_is_learnt() -> None:
     assert np.isnan(found.quantiles(job(None), (0.5,))).all(), "run times without an estimate are another thing"
 
 
-@pytest.mark.parametrize(("age_s", "wanted"), [(0.0, 50), (45.0, 70), (95.0, 100)])
+@pytest.mark.parametrize(("age_s", "wanted"), [(0.0, 50), (15.0, 60), (25.0, 60)])
 def test_a_job_that_runs_ends_as_those_that_ran_longer(age_s: float, wanted: float) -> None:
     found = taught(*(job(float(i)) for i in range(10, 110, 10)))
     assert found.quantiles(job(None), (0.5,), age_s).tolist() == [wanted]
 
 
-def test_an_age_beyond_all_that_ended_says_nothing() -> None:
+@pytest.mark.parametrize("age_s", [35.0, 1_000.0])
+def test_an_age_beyond_almost_all_that_ended_says_nothing(age_s: float) -> None:
+    """Nor do other jobs of the user, which are more."""
+    found = taught(*(job(float(i)) for i in range(10, 110, 10)), *(job(40.0, name="b") for _ in range(20)))
+    assert np.isnan(found.quantiles(job(None), (0.5,), age_s)).all()
+
+
+def test_jobs_that_run_beyond_all_that_ended_make_a_tail() -> None:
+    """Ten ended within 100 s and ten have been running for 1,000 s: half of all will have run for longer than that."""
     found = taught(*(job(float(i)) for i in range(10, 110, 10)))
-    assert np.isnan(found.quantiles(job(None), (0.5,), 1_000.0)).all()
+    found.watch([(job(None), 1_000.0)] * 10)
+    assert found.quantiles(job(None), (0.25, 0.5), 0.0).tolist() == [50, 100]
+    longest = found.quantiles(job(None), (0.51, 0.75, 0.95), 0.0)
+    assert longest[0] > 1_000 and longest[1] == pytest.approx(2_000, rel=0.1) and 8_000 < longest[2] < 13_000
 
 
 def test_jobs_that_still_run_make_long_run_times_likelier() -> None:
     found = taught(*(job(float(i)) for i in range(10, 110, 10)))
     found.watch([(job(None), 55.0)] * 10)
-    assert found.quantiles(job(None), (0.5,)).tolist() == [70], "ten more are beyond 55 s, with five that ended there"
+    assert found.quantiles(job(None), (0.5,)).tolist() == [70], "ten more are beyond 55 s, as are five that ended"
     found.watch([])
     assert found.quantiles(job(None), (0.5,)).tolist() == [50]
 
