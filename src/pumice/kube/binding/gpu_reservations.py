@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -78,7 +78,7 @@ class GpuReservations:
         self._preparing = GroupUsers()  # pods that are about to be bound
         self._requested = GroupUsers()  # live BindRequests
         self._waiting: dict[str, asyncio.Future[str]] = {}  # by group
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group, while one is in use
         self._unused: set[str] = set()  # groups, when they were last looked at
         self._lost: set[str] = set()
 
@@ -123,7 +123,7 @@ class GpuReservations:
 
     async def _reserve(self, settings: ReservationSettings, node: str, group: str, sharer: Pod) -> str:
         """Return which device of the node the group has. Raises: NotReserved, KubeError."""
-        async with self._locks[group]:
+        async with self._locks.setdefault(group, asyncio.Lock()):
             known = self._reserved.get(group)
             if known is not None and known.annotations.get(GPU_INDEX_ANNOTATION):
                 return known.annotations[GPU_INDEX_ANNOTATION]
@@ -234,22 +234,35 @@ class GpuReservations:
 
     async def release_unused(self) -> None:
         """Delete reservations without users that had none the last time either."""
-        busy = self._groups_in_flight() if self._reserved else set()
-        unused = {
-            group for group in self._reserved if not (group in self._sharers or self._is_busy(group) or group in busy)
-        }
+        unused = self._groups_without_users()
         for group in sorted(unused & self._unused) if self._settings is not None else ():
-            pod = self._reserved[group]
-            await self._delete(pod.key, pod.uid)
+            # Again before each: while the one before was deleted, a pod may have come, or the reservation have gone.
+            if group in self._groups_without_users():
+                pod = self._reserved[group]
+                await self._delete(pod.key, pod.uid)
         self._unused = unused
+
+    def _groups_without_users(self) -> set[str]:
+        """Return the reserved groups that no pod has, is about to get, or is being bound to."""
+        in_flight = self._groups_in_flight() if self._reserved else set()
+        return {
+            group
+            for group in self._reserved
+            if not (group in self._sharers or self._is_busy(group) or group in in_flight)
+        }
 
     async def end_unreserved(self) -> None:
         """End pods on devices without a reservation, which may be given to others, if they had none the last time
         either."""
-        lost = {group for group in self._sharers if group not in self._reserved and not self._is_busy(group)}
+        lost = {group for group in self._sharers if self._is_unreserved(group)}
         for group in sorted(lost & self._lost) if self._settings is not None else ():
-            await self._end(group)
+            # Again before each: while pods of the one before were ended, its reservation may have appeared.
+            if self._is_unreserved(group):
+                await self._end(group)
         self._lost = lost
+
+    def _is_unreserved(self, group: str) -> bool:
+        return group not in self._reserved and not self._is_busy(group)
 
     def _groups_in_flight(self) -> set[str]:
         """Return the groups of binds that are still to be sent. Their pods have no labels yet."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ class Server:
         self.posts: list[tuple[str, Any]] = []
         self.patches: list[tuple[str, Any]] = []
         self.deletes: list[str] = []
+        self.on_delete: Callable[[], None] = lambda: None
         self.there = False
 
     async def post(self, path: str, body: Any) -> bytes:
@@ -52,6 +54,7 @@ class Server:
 
     async def delete(self, path: str, *, uid: str = "") -> bytes:
         self.deletes.append(path)
+        self.on_delete()
         return b""
 
 
@@ -237,6 +240,38 @@ async def test_a_reservation_stays_while_a_bind_to_its_group_waits_to_be_sent() 
     for _ in range(2):
         await world.held.release_unused()
     assert len(world.server.deletes) == 1
+
+
+async def test_a_reservation_stays_that_a_pod_came_to_while_another_one_was_deleted() -> None:
+    world, late = World(), sharer("late", labels={"runai-gpu-group": "h"}, phase="Running", node_name="n1")
+    other = replace(reservation("r2"), labels={"runai-gpu-group": "h"})
+    world.sees(reservation(), other)
+    await world.held.release_unused()
+    world.server.on_delete = lambda: world.sees(late)
+    await world.held.release_unused()
+    assert world.server.deletes == [f"/api/v1/namespaces/{NAMESPACE}/pods/r"]
+
+
+async def test_reservations_that_go_while_another_one_is_deleted_are_not_deleted() -> None:
+    world = World()
+    world.sees(reservation(), replace(reservation("r2"), labels={"runai-gpu-group": "h"}))
+    await world.held.release_unused()
+    world.server.on_delete = lambda: world.held.gone(f"{NAMESPACE}/r2")
+    await world.held.release_unused()
+    assert world.server.deletes == [f"/api/v1/namespaces/{NAMESPACE}/pods/r"]
+
+
+async def test_pods_stay_whose_reservation_came_back_while_others_were_ended() -> None:
+    world = World()
+    pods = {
+        group: sharer(name, labels={"runai-gpu-group": group}, phase="Running", node_name="n1")
+        for name, group in (("a", "g"), ("b", "h"))
+    }
+    world.sees(*pods.values())
+    await world.held.end_unreserved()
+    world.server.on_delete = lambda: world.sees(replace(reservation("r2"), labels={"runai-gpu-group": "h"}))
+    await world.held.end_unreserved()
+    assert world.server.deletes == ["/api/v1/namespaces/ns/pods/a"]
 
 
 @pytest.mark.parametrize(("phase", "stays"), [("", True), ("Pending", True), ("Succeeded", False), ("Failed", False)])
