@@ -291,7 +291,8 @@ class KubeCluster:
             self.notice(notice)
         for update in chain(self._hints.updates(outcome), unreadable_groups(outcome)):
             self.write_group(update)
-        for job in list(self._evicting):
+        # Those of earlier cycles whose write failed come again, although no cycle may say anything of their groups.
+        for job in dict.fromkeys((*self._evicting, *self._statuses.unwritten_evictions())):
             if (group := self.cache.groups.get(job)) is not None and group.native is not None:
                 self.write_group(PodGroupUpdate(job, group.status))
         self._evicting.clear()

@@ -112,6 +112,7 @@ class Statuses:
         )
         self._client, self._cache, self._recorder = client, cache, recorder
         self._subresource: dict[Kind, bool] = {}
+        self._evictions: dict[str, str] = {}  # PodGroup -> why all its pods are evicted, until its status says so
 
     def begin_group(self, update: PodGroupUpdate) -> bool:
         """Return True if this must be written: it differs from what is known, and is not under way."""
@@ -124,14 +125,24 @@ class Statuses:
 
     def eviction_of(self, job: str, in_flight: InFlightDecisions) -> str:
         """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays."""
+        if found := eviction_of_group(self._cache, in_flight, job):
+            # The pods may be gone before it is written, or the write may fail.
+            self._evictions[job] = found
+        elif self._cache.placed_of(job):
+            self._evictions.pop(job, None)
         last = self.groups.content(job)
-        # The pods may be gone before it is written, and the next status takes the place of the one that says so.
-        under_way = last.eviction if isinstance(last, _GroupWrite) else ""
-        return eviction_of_group(self._cache, in_flight, job) or under_way
+        # Until its echo arrives, each further status has to say it again, because it replaces all conditions.
+        written = last.eviction if isinstance(last, _GroupWrite) else ""
+        return self._evictions.get(job, "") or written
+
+    def unwritten_evictions(self) -> list[str]:
+        """Return the PodGroups whose status does not say yet that all their pods were evicted."""
+        return list(self._evictions)
 
     def group_gone(self, job: str) -> None:
         """Note that a PodGroup no longer exists."""
         self.groups.gone(job)
+        self._evictions.pop(job, None)
         self._refused_groups.gone(job)
 
     def queue_gone(self, name: str) -> None:
@@ -146,6 +157,8 @@ class Statuses:
         if group is None or not version:
             self.groups.failed(update.job, _write_of(update))
             return
+        if self._evictions.get(update.job) == update.eviction:
+            del self._evictions[update.job]
         self.groups.done(
             update.job, _write_of(update), version, self._cache.groups.get(update.job, group).resource_version
         )
