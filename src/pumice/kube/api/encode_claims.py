@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+from pumice.kube.api.encode_terms import instant_object, node_selector_object, toleration_objects
 from pumice.model.devices.claims import (
     AllocatedDevice,
     Allocation,
@@ -21,7 +21,6 @@ from pumice.model.devices.claims import (
 )
 from pumice.model.devices.extended import CLAIM_ANNOTATION, ExtendedRequests
 from pumice.model.manifest.reading.fields import Obj
-from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
 
 API_VERSION = "resource.k8s.io/v1"
 
@@ -102,18 +101,13 @@ def _allocated(given: AllocatedDevice, place: str) -> Obj:
     return found
 
 
-def node_selector_object(terms: tuple[NodeSelectorTerm, ...]) -> Obj:
-    """Return terms of which one must hold."""
-    return {"nodeSelectorTerms": [_term(term) for term in terms]}
-
-
 def device_class_object(found: DeviceClass) -> Obj:
     spec: Obj = {"selectors": _selectors(found.selectors)}
     if found.extended_resource:
         spec["extendedResourceName"] = found.extended_resource
     metadata: Obj = {"name": found.name}
     if found.creation:
-        metadata["creationTimestamp"] = datetime.fromtimestamp(found.creation, UTC).isoformat()
+        metadata["creationTimestamp"] = instant_object(found.creation)
     return _object("DeviceClass", metadata, spec)
 
 
@@ -152,7 +146,7 @@ def _option(option: DeviceOption) -> Obj:
     if option.capacity:
         found["capacity"] = {"requests": {name: _amount(amount) for name, amount in option.capacity}}
     if option.tolerations:
-        found["tolerations"] = [_toleration(each) for each in option.tolerations]
+        found["tolerations"] = toleration_objects(option.tolerations)
     if option.admin:
         found["adminAccess"] = True
     return found
@@ -160,11 +154,6 @@ def _option(option: DeviceOption) -> Obj:
 
 def _selectors(selectors: tuple[str, ...]) -> list[Obj]:
     return [{"cel": {"expression": expression}} for expression in selectors]
-
-
-def _toleration(toleration: Toleration) -> Obj:
-    fields = {name: getattr(toleration, name) for name in ("key", "operator", "value", "effect")}
-    return {name: value for name, value in fields.items() if value}
 
 
 def _device(device: Device) -> Obj:
@@ -215,16 +204,3 @@ def _typed(kind: str, value: str) -> bool | int | str:
 def _amount(amount: float) -> str:
     milli = round(amount * 1000)
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
-
-
-def _term(term: NodeSelectorTerm) -> Obj:
-    found: Obj = {}
-    for name, requirements in (("matchExpressions", term.labels), ("matchFields", term.fields)):
-        if requirements:
-            found[name] = [_requirement(each) for each in requirements]
-    return found
-
-
-def _requirement(requirement: Requirement) -> Obj:
-    found: Obj = {"key": requirement.key, "operator": requirement.operator}
-    return {**found, "values": list(requirement.values)} if requirement.values else found

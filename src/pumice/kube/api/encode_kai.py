@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pumice.kube.api.encode_claims import allocation_object
 from pumice.kube.api.encode_statuses import kai_group_status
+from pumice.kube.api.encode_terms import nonempty
 from pumice.model.bind_request import BindRequest
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.queue import Queue, QueueSharing, Quota
@@ -24,7 +24,7 @@ def kai_queue(queue: Queue, sharing: QueueSharing, metadata: Obj) -> Obj:
         "memory": _quota(sharing.memory, 1e6),
         "gpu": _quota(sharing.gpu, 1e3),
     }
-    spec = _some(
+    spec = nonempty(
         displayName=sharing.display_name,
         parentQueue=queue.parent,
         preemptMinRuntime=_duration(sharing.preempt_min_runtime),
@@ -41,7 +41,7 @@ def kai_pod_group(group: PodGroup, gang: Gang, metadata: Obj) -> Obj:
         "queue": group.queue,
         "markUnschedulable": gang.mark_unschedulable,
         "schedulingBackoff": gang.scheduling_backoff,
-        **_some(
+        **nonempty(
             priorityClassName=group.priority_class_name,
             preemptibility=gang.preemptibility,
             topologyConstraint=_constraint(gang.topology),
@@ -59,7 +59,7 @@ def kai_topology(topology: Topology) -> Obj:
     """Return a topology with its levels, the widest first."""
     head = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": topology.name}}
     aliases = topology.aliases or ("",) * len(topology.levels)
-    levels = [{"nodeLabel": at, **_some(alias=alias)} for at, alias in zip(topology.levels, aliases, strict=True)]
+    levels = [{"nodeLabel": at, **nonempty(alias=alias)} for at, alias in zip(topology.levels, aliases, strict=True)]
     return head | {"spec": {"levels": levels}}
 
 
@@ -69,19 +69,21 @@ def kai_bind_request(request: BindRequest) -> Obj:
         "podName": request.pod,
         "selectedNode": request.node,
         "receivedResourceType": request.received_type,
-        "receivedGPU": _some(count=request.gpu_count or None, portion=request.gpu_portion),
-        **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
-        **_some(predictedNUMAZones=json.loads(request.numa_zones) if request.numa_zones else None),
-        **_some(extendedResourceClaimAllocation=json.loads(request.extended_claim) if request.extended_claim else None),
-        **_some(
+        "receivedGPU": nonempty(count=request.gpu_count or None, portion=request.gpu_portion),
+        **nonempty(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
+        **nonempty(predictedNUMAZones=json.loads(request.numa_zones) if request.numa_zones else None),
+        **nonempty(
+            extendedResourceClaimAllocation=json.loads(request.extended_claim) if request.extended_claim else None
+        ),
+        **nonempty(
             resourceClaimAllocations=[
                 {"name": name, "allocation": allocation_object(given, f"{request.pod_uid}/{name}")}
                 for name, given in request.claims
             ]
         ),
     }
-    status = _some(phase=request.phase, reason=request.reason, failedAttempts=request.failed_attempts or None)
-    metadata: Obj = {"namespace": request.namespace, "name": request.name, **_some(uid=request.uid)}
+    status = nonempty(phase=request.phase, reason=request.reason, failedAttempts=request.failed_attempts or None)
+    metadata: Obj = {"namespace": request.namespace, "name": request.name, **nonempty(uid=request.uid)}
     if request.pod_uid:
         metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": request.pod, "uid": request.pod_uid}]
     head = {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest"}
@@ -101,7 +103,7 @@ def _sub_group(sub: SubGroup) -> Obj:
     return {
         "name": sub.name,
         "minMember": sub.min_member,
-        **_some(parent=sub.parent, topologyConstraint=_constraint(sub.topology), minSubGroup=sub.min_sub_group),
+        **nonempty(parent=sub.parent, topologyConstraint=_constraint(sub.topology), minSubGroup=sub.min_sub_group),
     }
 
 
@@ -110,10 +112,5 @@ def _constraint(constraint: TopologyConstraint | None) -> Obj | None:
         return None
     return {
         "topology": constraint.topology,
-        **_some(requiredTopologyLevel=constraint.required, preferredTopologyLevel=constraint.preferred),
+        **nonempty(requiredTopologyLevel=constraint.required, preferredTopologyLevel=constraint.preferred),
     }
-
-
-def _some(**fields: Any) -> Obj:
-    """Return the fields that are not empty."""
-    return {name: value for name, value in fields.items() if value not in (None, "", [])}

@@ -7,14 +7,20 @@ sum over its containers; it is written as the same number of containers, of whic
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from typing import Any
 
 from pumice.kube.api.encode_claims import claim_object, device_class_object, resource_slice_object
 from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
 from pumice.kube.api.encode_native import as_member, composite_pod_group_object, native_pod_group_object
 from pumice.kube.api.encode_numa import divided_containers, node_resource_topology_object, numa_topology_object
 from pumice.kube.api.encode_statuses import volcano_group_status
+from pumice.kube.api.encode_terms import (
+    instant_object,
+    node_selector_object,
+    node_term_object,
+    nonempty,
+    selector_object,
+    toleration_objects,
+)
 from pumice.kube.api.encode_volumes import (
     csi_node_object,
     storage_capacity_object,
@@ -32,12 +38,9 @@ from pumice.model.node import Node
 from pumice.model.pod import (
     WHOLE_OBJECT_ANNOTATIONS,
     Affinity,
-    LabelSelector,
-    NodeSelectorTerm,
     Pod,
     PodAffinityTerm,
     PodSpec,
-    Requirement,
     TopologySpreadConstraint,
 )
 from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
@@ -108,25 +111,13 @@ def object_of(value: Object) -> Obj:
             return node_resource_topology_object(value)
 
 
-def _some(**fields: Any) -> Obj:
-    """Return the fields that are not empty."""
-    return {name.rstrip("_"): value for name, value in fields.items() if value not in (None, "", {}, [], ())}
-
-
-def _instant(seconds: float) -> str:
-    if not seconds:
-        return ""
-    digits = "seconds" if seconds.is_integer() else "microseconds"
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=digits).replace("+00:00", "Z")
-
-
 def _metadata(value: Pod | Node | PodGroup | CompositePodGroup | Queue) -> Obj:
     annotations = {key: text for key, text in value.annotations.items() if key not in WHOLE_OBJECT_ANNOTATIONS}
-    return _some(
+    return nonempty(
         namespace=getattr(value, "namespace", ""),
         name=value.name,
         uid=value.uid,
-        creationTimestamp=_instant(value.creation),
+        creationTimestamp=instant_object(value.creation),
         resourceVersion=value.resource_version,
         labels=dict(value.labels),
         annotations=annotations,
@@ -143,24 +134,24 @@ def _amounts(resource: Resource | None) -> dict[str, str] | None:
 def _pod(pod: Pod) -> Obj:
     metadata = _metadata(pod)
     if pod.deletion is not None:
-        metadata["deletionTimestamp"] = _instant(pod.deletion)
+        metadata["deletionTimestamp"] = instant_object(pod.deletion)
     if pod.owner is not None:
         kind, name, uid = pod.owner
         metadata["ownerReferences"] = [{"kind": kind, "name": name, "uid": uid, "controller": True}]
     conditions = [
-        _some(
+        nonempty(
             type=each.type,
             status=each.status,
             reason=each.reason,
             message=each.message,
-            lastTransitionTime=_instant(each.last_transition),
+            lastTransitionTime=instant_object(each.last_transition),
         )
         for each in pod.conditions
     ]
-    ended = _instant(pod.finish_time or 0.0)
-    status = _some(
+    ended = instant_object(pod.finish_time or 0.0)
+    status = nonempty(
         phase=pod.phase,
-        startTime=_instant(pod.start_time or 0.0),
+        startTime=instant_object(pod.start_time or 0.0),
         nominatedNodeName=pod.nominated_node,
         conditions=conditions,
         containerStatuses=[{"state": {"terminated": {"finishedAt": ended}}}] if ended else None,
@@ -170,7 +161,7 @@ def _pod(pod: Pod) -> Obj:
     )
     spec = {
         **_spec(pod.spec),
-        **_some(
+        **nonempty(
             schedulerName=pod.scheduler_name,
             nodeName=pod.node_name,
             schedulingGates=[{"name": name} for name in pod.gates],
@@ -179,24 +170,19 @@ def _pod(pod: Pod) -> Obj:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
-def tolerations_object(spec: PodSpec) -> list[Obj]:
-    """Return ``spec.tolerations`` of a pod."""
-    return [_some(key=t.key, operator=t.operator, value=t.value, effect=t.effect) for t in spec.tolerations]
-
-
 def _spec(spec: PodSpec) -> Obj:
     containers = _containers(spec)
     if spec.containers is not None:
         containers, sidecars = divided_containers(containers, spec)
     else:
         sidecars = [{**containers.pop(), "restartPolicy": "Always"}] if spec.has_sidecar and len(containers) > 1 else []
-    return _some(
+    return nonempty(
         containers=containers,
         initContainers=sidecars,
         overhead=_overhead(spec),
         nodeSelector=dict(spec.node_selector),
         affinity=_affinity(spec.affinity),
-        tolerations=tolerations_object(spec),
+        tolerations=toleration_objects(spec.tolerations),
         topologySpreadConstraints=[_spread(each) for each in spec.spread],
         volumes=[
             {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(spec.claim_names)
@@ -223,10 +209,10 @@ def _containers(spec: PodSpec) -> list[Obj]:
         requests = asked if i == 0 else {CPU: "0", MEMORY: "0"}
         requests = {name: text for name, text in requests.items() if i < named.get(name, count)}
         limits = {name: text for name, text in spec.limit.to_list().items() if spec.limit.get(name)} if i == 0 else {}
-        resources = _some(requests=requests, limits=limits)
+        resources = nonempty(requests=requests, limits=limits)
         image = spec.images[i] if i < len(spec.images) else ""
         found.append(
-            _some(
+            nonempty(
                 name=names[i] if i < len(names) else f"c{i}",
                 image=image,
                 resources=resources,
@@ -264,25 +250,12 @@ def _claim(i: int, name: str) -> Obj:
 # -- terms
 
 
-def _expressions(requirements: Iterable[Requirement]) -> list[Obj]:
-    return [_some(key=r.key, operator=r.operator, values=list(r.values)) for r in requirements]
-
-
-def _selector(selector: LabelSelector | None) -> Obj | None:
-    """Return a selector. None and an empty one must differ: the former says nothing, the latter matches everything."""
-    return None if selector is None else {"matchExpressions": _expressions(selector.requirements)}
-
-
-def _node_term(term: NodeSelectorTerm) -> Obj:
-    return _some(matchExpressions=_expressions(term.labels), matchFields=_expressions(term.fields))
-
-
 def _pod_term(term: PodAffinityTerm) -> Obj:
     found: Obj = {"topologyKey": term.topology_key, "namespaces": list(term.namespaces)}
     if term.selector is not None:
-        found["labelSelector"] = _selector(term.selector)
+        found["labelSelector"] = selector_object(term.selector)
     if term.namespace_selector is not None:
-        found["namespaceSelector"] = _selector(term.namespace_selector)
+        found["namespaceSelector"] = selector_object(term.namespace_selector)
     return found
 
 
@@ -293,17 +266,17 @@ def _weighted(terms: Iterable[PodAffinityTerm]) -> list[Obj]:
 def _affinity(terms: Affinity) -> Obj:
     node: Obj = {}
     if terms.node_required is not None:
-        node[_REQUIRED] = {"nodeSelectorTerms": [_node_term(term) for term in terms.node_required]}
+        node[_REQUIRED] = node_selector_object(terms.node_required)
     if terms.node_preferred:
-        node[_PREFERRED] = [{"weight": t.weight, "preference": _node_term(t.term)} for t in terms.node_preferred]
+        node[_PREFERRED] = [{"weight": t.weight, "preference": node_term_object(t.term)} for t in terms.node_preferred]
     near, far = (
-        _some(**{_REQUIRED: [_pod_term(term) for term in required], _PREFERRED: _weighted(preferred)})
+        nonempty(**{_REQUIRED: [_pod_term(term) for term in required], _PREFERRED: _weighted(preferred)})
         for required, preferred in (
             (terms.pod_required, terms.pod_preferred),
             (terms.anti_required, terms.anti_preferred),
         )
     )
-    return _some(nodeAffinity=node, podAffinity=near, podAntiAffinity=far)
+    return nonempty(nodeAffinity=node, podAffinity=near, podAntiAffinity=far)
 
 
 def _spread(each: TopologySpreadConstraint) -> Obj:
@@ -316,7 +289,7 @@ def _spread(each: TopologySpreadConstraint) -> Obj:
         "nodeTaintsPolicy": each.node_taints_policy,
     }
     if each.selector is not None:
-        found["labelSelector"] = _selector(each.selector)
+        found["labelSelector"] = selector_object(each.selector)
     return found
 
 
@@ -324,14 +297,14 @@ def _spread(each: TopologySpreadConstraint) -> Obj:
 
 
 def _node(node: Node) -> Obj:
-    taints = [_some(key=t.key, value=t.value, effect=t.effect) for t in node.taints]
+    taints = [nonempty(key=t.key, value=t.value, effect=t.effect) for t in node.taints]
     images = [{"names": list(image.names), "sizeBytes": image.size_bytes} for image in node.images]
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": _metadata(node),
-        "spec": _some(taints=taints, unschedulable=node.unschedulable or None),
-        "status": _some(allocatable=_amounts(node.allocatable), capacity=_amounts(node.capacity), images=images),
+        "spec": nonempty(taints=taints, unschedulable=node.unschedulable or None),
+        "status": nonempty(allocatable=_amounts(node.allocatable), capacity=_amounts(node.capacity), images=images),
     }
 
 
@@ -344,7 +317,7 @@ def _pod_group(group: PodGroup) -> Obj:
 
 
 def _queue(queue: Queue) -> Obj:
-    spec = _some(
+    spec = nonempty(
         weight=queue.weight,
         capability=_amounts(queue.capability),
         deserved=_amounts(queue.deserved),
@@ -354,7 +327,7 @@ def _queue(queue: Queue) -> Obj:
         affinity=_node_groups(queue.affinity),
     )
     spec["reclaimable"] = queue.reclaimable
-    status = _some(state=queue.state, allocated=_amounts(queue.allocated))
+    status = nonempty(state=queue.state, allocated=_amounts(queue.allocated))
     return {"apiVersion": _VOLCANO, "kind": "Queue", "metadata": _metadata(queue), "spec": spec, "status": status}
 
 
@@ -373,26 +346,29 @@ def _priority_class(found: PriorityClass) -> Obj:
         "kind": "PriorityClass",
         "metadata": {"name": found.name},
         "value": found.value,
-        **_some(globalDefault=found.global_default or None, preemptionPolicy=found.preemption_policy),
+        **nonempty(globalDefault=found.global_default or None, preemptionPolicy=found.preemption_policy),
     }
 
 
 def _hypernode(found: HyperNode) -> Obj:
-    metadata = _some(
-        name=found.name, creationTimestamp=_instant(found.creation), resourceVersion=found.resource_version
+    metadata = nonempty(
+        name=found.name, creationTimestamp=instant_object(found.creation), resourceVersion=found.resource_version
     )
-    spec = {"tier": found.tier, **_some(tierName=found.tier_name, members=[_member(each) for each in found.members])}
+    spec = {
+        "tier": found.tier,
+        **nonempty(tierName=found.tier_name, members=[_member(each) for each in found.members]),
+    }
     return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata, "spec": spec}
 
 
 def _disruption_budget(budget: PodDisruptionBudget) -> Obj:
-    disrupted = dict.fromkeys(budget.disrupted, _instant(1.0))
-    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=disrupted)}
+    disrupted = dict.fromkeys(budget.disrupted, instant_object(1.0))
+    status = {"disruptionsAllowed": budget.allowed, **nonempty(disruptedPods=disrupted)}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"namespace": budget.namespace, "name": budget.name},
-        "spec": _some(selector=_selector(budget.selector)),
+        "spec": nonempty(selector=selector_object(budget.selector)),
         "status": status,
     }
 
@@ -408,7 +384,11 @@ def _resource_quota(quota: ResourceQuota) -> Obj:
 
 
 def _node_usage(usage: NodeUsage) -> Obj:
-    status = {"cpuPercent": usage.cpu, "memoryPercent": usage.memory, **_some(measuredAt=_instant(usage.at))}
+    status = {
+        "cpuPercent": usage.cpu,
+        "memoryPercent": usage.memory,
+        **nonempty(measuredAt=instant_object(usage.at)),
+    }
     return {
         "apiVersion": "pumice.dev/v1alpha1",
         "kind": "NodeUsage",
@@ -423,7 +403,7 @@ def _queue_history(history: QueueHistory) -> Obj:
         "apiVersion": "pumice.dev/v1alpha1",
         "kind": "QueueHistory",
         "metadata": {"name": history.name},
-        "status": shares | _some(measuredAt=_instant(history.at)),
+        "status": shares | nonempty(measuredAt=instant_object(history.at)),
     }
 
 
@@ -434,5 +414,5 @@ def _member(member: HyperNodeMember) -> Obj:
     elif member.regex is not None:
         selector["regexMatch"] = {"pattern": member.regex}
     else:
-        selector["labelMatch"] = _selector(member.labels) or {}
+        selector["labelMatch"] = selector_object(member.labels) or {}
     return {"type": member.type, "selector": selector}

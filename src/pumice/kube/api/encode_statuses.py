@@ -42,38 +42,32 @@ def native_group_status(conditions: Iterable[PodGroupCondition], claims: Sequenc
 
 
 def _condition(condition: PodGroupCondition) -> Obj:
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "transitionID": condition.transition_id,
-        "lastTransitionTime": _instant(condition.last_transition),
-    }
+    return {**_common(condition), "transitionID": condition.transition_id, **_transition(condition)}
 
 
 def _native_condition(condition: PodGroupCondition) -> Obj:
-    found = _condition(condition)
-    del found["transitionID"]
-    time = {"lastTransitionTime": found.pop("lastTransitionTime")}
-    return found | _filled({**time, "observedGeneration": condition.observed_generation})
+    when = {**_transition(condition), "observedGeneration": condition.observed_generation}
+    return _common(condition) | _filled(when)
 
 
 def _scheduling_condition(condition: SchedulingCondition) -> Obj:
     return {
-        "type": condition.type,
-        "status": condition.status,
+        **_common(condition),
         "nodePool": condition.node_pool,
-        "reason": condition.reason,
-        "message": condition.message,
         "reasons": [{"reason": reason, "message": message} for reason, message in condition.reasons],
         "transitionID": condition.transition_id,
-        "lastTransitionTime": _instant(condition.last_transition),
+        **_transition(condition),
     }
 
 
-def _instant(seconds: float) -> str:
-    return stamp(seconds) if seconds else ""
+def _common(condition: PodGroupCondition | SchedulingCondition) -> Obj:
+    """Return what every condition has."""
+    return {name: getattr(condition, name) for name in ("type", "status", "reason", "message")}
+
+
+def _transition(condition: PodGroupCondition | SchedulingCondition) -> Obj:
+    at = condition.last_transition
+    return {"lastTransitionTime": stamp(at) if at else ""}
 
 
 def _filled(fields: Obj) -> Obj:

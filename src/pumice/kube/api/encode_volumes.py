@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.kube.api.encode_claims import node_selector_object
+from pumice.kube.api.encode_terms import node_selector_object, nonempty, selector_object
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.manifest.volumes import BIND_COMPLETED, SELECTED_NODE
-from pumice.model.pod import LabelSelector
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 _STORAGE = "storage.k8s.io/v1"
@@ -13,20 +12,20 @@ _STORAGE = "storage.k8s.io/v1"
 
 def volume_claim_object(claim: PersistentVolumeClaim) -> Obj:
     annotations = {SELECTED_NODE: claim.node, BIND_COMPLETED: "yes" if claim.bound else ""}
-    metadata = _some(
+    metadata = nonempty(
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
         annotations={name: value for name, value in annotations.items() if value},
         deletionTimestamp="2000-01-01T00:00:00Z" if claim.deleting else "",
     )
-    spec = _some(
+    spec = nonempty(
         storageClassName=claim.class_name,
         volumeName=claim.volume,
         accessModes=list(claim.modes),
         volumeMode=claim.volume_mode,
         resources={"requests": {"storage": _bytes(claim.size)}},
-        selector=_selector(claim.selector),
+        selector=selector_object(claim.selector),
     )
     phase = "Lost" if claim.lost else "Bound" if claim.bound else "Pending"
     return _object("v1", "PersistentVolumeClaim", metadata, spec=spec, status={"phase": phase})
@@ -34,23 +33,23 @@ def volume_claim_object(claim: PersistentVolumeClaim) -> Obj:
 
 def volume_object(volume: PersistentVolume) -> Obj:
     namespace, _, name = volume.claim.partition("/")
-    spec = _some(
+    spec = nonempty(
         storageClassName=volume.class_name,
-        claimRef=_some(namespace=namespace, name=name, uid=volume.claim_uid),
+        claimRef=nonempty(namespace=namespace, name=name, uid=volume.claim_uid),
         accessModes=list(volume.modes),
         volumeMode=volume.volume_mode,
         capacity={"storage": _bytes(volume.size)},
-        csi=_some(driver=volume.driver, volumeHandle=volume.handle),
+        csi=nonempty(driver=volume.driver, volumeHandle=volume.handle),
     )
     if volume.nodes is not None:
         spec["nodeAffinity"] = {"required": node_selector_object(volume.nodes)}
     phase = ("Bound" if volume.claim else "Available") if volume.available else "Released"
-    metadata = _some(name=volume.name, labels=dict(volume.labels))
+    metadata = nonempty(name=volume.name, labels=dict(volume.labels))
     return _object("v1", "PersistentVolume", metadata, spec=spec, status={"phase": phase})
 
 
 def storage_class_object(found: StorageClass) -> Obj:
-    fields = _some(provisioner=found.provisioner, volumeBindingMode="WaitForFirstConsumer" if found.waits else "")
+    fields = nonempty(provisioner=found.provisioner, volumeBindingMode="WaitForFirstConsumer" if found.waits else "")
     if found.nodes is not None:
         fields["allowedTopologies"] = [
             {"matchLabelExpressions": [{"key": each.key, "values": list(each.values)} for each in term.labels]}
@@ -67,11 +66,11 @@ def csi_node_object(found: CSINode) -> Obj:
 
 
 def storage_capacity_object(found: CSIStorageCapacity) -> Obj:
-    fields = _some(
+    fields = nonempty(
         storageClassName=found.class_name,
         capacity=_bytes(found.capacity),
         maximumVolumeSize=None if found.largest is None else _bytes(found.largest),
-        nodeTopology=_selector(found.nodes),
+        nodeTopology=selector_object(found.nodes),
     )
     return _object(_STORAGE, "CSIStorageCapacity", {"namespace": found.namespace, "name": found.name}, **fields)
 
@@ -80,16 +79,5 @@ def _object(api_version: str, kind: str, metadata: Obj, **parts: object) -> Obj:
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
 
 
-def _some(**fields: object) -> Obj:
-    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
-
-
 def _bytes(amount: float) -> str:
     return str(int(amount))
-
-
-def _selector(selector: LabelSelector | None) -> Obj | None:
-    if selector is None:
-        return None
-    each = ((r, {"values": list(r.values)} if r.values else {}) for r in selector.requirements)
-    return {"matchExpressions": [{"key": r.key, "operator": r.operator, **values} for r, values in each]}

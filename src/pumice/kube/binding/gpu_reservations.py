@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from pumice.kube.api.client import Client
-from pumice.kube.api.encode_objects import tolerations_object
+from pumice.kube.api.encode_terms import toleration_objects
 from pumice.kube.api.errors import ApiError, KubeError
 from pumice.kube.api.kinds import PODS
 from pumice.kube.binding.group_users import GroupUsers
@@ -165,7 +165,7 @@ class GpuReservations:
                 "terminationGracePeriodSeconds": 0,  # it has nothing to finish, and its GPU is wanted
                 "containers": [container],
                 # A taint with NoExecute, which the pod tolerates, must not end the reservation under it.
-                **({"tolerations": tolerated} if (tolerated := tolerations_object(sharer.spec)) else {}),
+                **({"tolerations": tolerated} if (tolerated := toleration_objects(sharer.spec.tolerations)) else {}),
             },
         }
         try:
