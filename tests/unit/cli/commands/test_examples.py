@@ -27,6 +27,7 @@ PARSED_ONLY = {"run", "serve", "pages", "log-level", "conformance", "completion"
 ELSEWHERE = re.compile(r"https?://|/var/lib/")
 #: What is said with fewer seeds, repeats, nodes and pods here.
 SMALLER = {"0..499": "0..1", "0..999": "0..1", "0..19": "0..1", "0..4": "0..1"}
+HAS_WORKERS = ("compare", "sweep")
 SMALLER_AFTER = {"--repeats": "2", "--pods": "40", "--gang": "4"}
 
 
@@ -56,8 +57,17 @@ def blocks() -> Iterator[list[str]]:
                 yield typed
 
 
-EXAMPLES = [line for _, line in examples()]
-BLOCKS = [pytest.param(block, id=block[0]) for block in blocks()]
+def unlike_blocks() -> Iterator[list[str]]:
+    """Yield each block once, without those that have only examples of ``--help``, which run by themselves."""
+    known = set[tuple[str, ...]]()
+    for block in blocks():
+        if tuple(block) not in known and not set(block) <= set(EXAMPLES):
+            yield block
+        known.add(tuple(block))
+
+
+EXAMPLES = list(dict.fromkeys(line for _, line in examples()))
+BLOCKS = [pytest.param(block, id=block[0]) for block in unlike_blocks()]
 
 
 def test_each_command_has_examples() -> None:
@@ -276,9 +286,14 @@ def done(words: list[str], piped: str | None) -> str | None:
 
 
 def smaller(words: list[str]) -> list[str]:
-    """Return the words with fewer seeds and the like, and of ``pumice bench`` fewer nodes."""
+    """Return the words with fewer seeds and the like, of ``pumice bench`` fewer nodes, and one worker where several
+    would each import everything for a run that takes less than that."""
     after = SMALLER_AFTER | ({"--nodes": "20"} if words[0] == "bench" else {})
     pairs = zip(["", *words], words, strict=False)
     found = [after.get(before, SMALLER.get(word, word)) for before, word in pairs]
-    takes_repeats = words[0] == "compare" and not {"--repeats", "--blocks"} & set(words)
-    return [*found, "--repeats", SMALLER_AFTER["--repeats"]] if takes_repeats else found
+    given = set(words)
+    if words[0] == "compare" and not {"--repeats", "--blocks"} & given:
+        found += ["--repeats", SMALLER_AFTER["--repeats"]]
+    if words[0] in HAS_WORKERS and not {"--workers", "--engine", "merge"} & given:
+        found += ["--workers", "1"]
+    return found
