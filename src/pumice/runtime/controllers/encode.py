@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pumice.model.manifest.reading.fields import Obj
-from pumice.model.pod import LabelSelector
+from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.runtime.controllers.writes import GROUP_API, JOB_API, meta, owner_reference
 
@@ -80,8 +80,14 @@ def _sub_group(policy: SubGroupPolicy) -> Obj:
 
 
 def _selector(selector: LabelSelector) -> Obj:
-    single = {r.key: r.values[0] for r in selector.requirements if r.operator == "In" and len(r.values) == 1}
-    others = [r for r in selector.requirements if r.key not in single]
+    single: dict[str, str] = {}
+    others: list[Requirement] = []
+    for each in selector.requirements:
+        # Of several about one label the first is written so: a map has room for one.
+        if each.operator == "In" and len(each.values) == 1 and each.key not in single:
+            single[each.key] = each.values[0]
+        else:
+            others.append(each)
     found: Obj = {"matchLabels": single} if single else {}
     if others:
         found["matchExpressions"] = [{"key": r.key, "operator": r.operator, "values": list(r.values)} for r in others]
