@@ -15,9 +15,7 @@ from pumice.runtime.controllers.encode import podgroup_object
     [
         pytest.param((Requirement("a", "In", ("b",)),), id="one"),
         pytest.param((Requirement("a", "In", ("b",)), Requirement("a", "NotIn", ("c",))), id="two about one label"),
-        pytest.param(
-            (Requirement("a", "In", ("b",)), Requirement("a", "In", ("c",))), id="two that exclude each other"
-        ),
+        pytest.param((Requirement("a", "In", ("b",)), Requirement("a", "In", ("c",))), id="two that exclude"),
         pytest.param((Requirement("a", "In", ("b",)), Requirement("c", "Exists")), id="two labels"),
     ],
 )
