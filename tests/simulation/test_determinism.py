@@ -158,6 +158,6 @@ def test_commands_say_the_same_under_every_hash_seed(tmp_path: Path) -> None:
     one_file(tmp_path, objects())
     folder = str(tmp_path)
     simulate = ["simulate", folder, "--faults", "refused=5%,node-gone=200s"]
-    first, *others = [pumice(seed, simulate, ["schedule", folder]) for seed in (0, 1, 2, 77, 4_294_967_295)]
+    first, *others = [pumice(seed, simulate, ["schedule", folder]) for seed in (0, 1, 4_294_967_295)]
     assert all(each["digest"] for each in first) and len(first) == 2
-    assert others == [first] * 4
+    assert others == [first] * 2

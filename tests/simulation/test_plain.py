@@ -94,7 +94,7 @@ def theta(year: int) -> tuple[list[Job], int]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_fcfs(seed: int) -> None:
-    jobs = random_jobs(seed, 64, 10_000.0)
+    jobs = random_jobs(seed, 64, 4_000.0, count=60)
     expected = fcfs(jobs, 64)
     assert mean_wait_h(jobs, expected) > 0.1
     assert simulated(jobs, 64, FCFS_CONF, BRIEF_S) == pytest.approx(expected, abs=100 * BRIEF_S)

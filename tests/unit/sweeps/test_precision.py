@@ -62,7 +62,7 @@ def test_the_widest_interval_of_all_settings_counts() -> None:
 
 
 def test_a_sweep_stops_when_the_figure_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["sweep", DEMO, "--policy", "default", "--until", "20m", "--workers", "2", "--json"]
+    words = ["sweep", DEMO, "--policy", "default", "--until", "20m", "--workers", "1", "--json"]
 
     def run(rule: str, name: str, *more: str) -> tuple[int, str, str]:
         result = CliRunner().invoke(main, [*words, "--until", rule, "--out", str(tmp_path / name), *more])
@@ -86,7 +86,7 @@ def test_a_plan_file_names_a_time_and_a_rule(tmp_path: Path) -> None:
     def run(until: str, *more: str) -> tuple[int, str]:
         file = tmp_path / "plan.toml"
         file.write_text(f'inputs = "{DEMO}"\npolicies = "default"\nshake = "60s"\nuntil = {until}\n')
-        words = ["sweep", str(file), "--workers", "2", "--out", str(tmp_path / "out"), *more]
+        words = ["sweep", str(file), "--workers", "1", "--out", str(tmp_path / "out"), *more]
         result = CliRunner().invoke(main, words)
         return result.exit_code, result.stderr
 
@@ -125,7 +125,7 @@ def test_the_command_writes_a_map_or_says_what_it_needs(tmp_path: Path) -> None:
         "--until",
         "10m",
         "--workers",
-        "2",
+        "1",
         "--nodes",
         "10x8gpu,12x8gpu",
         "--out",
