@@ -16,7 +16,7 @@ from tests.fuzz.shrink import shrunk
 from tests.fuzz.workers import Bounds, Fresh
 from tests.fuzz.worlds import cluster
 
-SEED, COUNT = 1, 500
+SEED, COUNT = 1, 250
 PARTS = 4  # so that several workers of the test run share them; each imports everything anew
 
 

@@ -46,7 +46,7 @@ def used_by_node(objects: list[Object], ran: Ran) -> dict[str, Resource]:
 
 
 @given(objects=worlds(Shape()))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_cycle_keeps_the_laws(objects: list[Object]) -> None:
     """One world and one cycle for all of them: most of what an example costs is drawing it."""
     ran = run(cluster(*objects), CONF)
@@ -99,7 +99,7 @@ def sum_of(amounts: Iterable[Resource]) -> Resource:
 
 
 @given(objects=worlds(Shape(topology=True)), dice=st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_same_objects_in_any_order_same_decisions(objects: list[Object], dice: Random) -> None:
     wanted = run(cluster(*objects), WIDE)
     for _ in range(2):
@@ -125,7 +125,7 @@ def every_byte(store: Store) -> dict[str, bytes]:
 
 
 @given(objects=worlds(Shape(topology=True)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_cycle_leaves_the_snapshot_as_it_is(objects: list[Object]) -> None:
     store = cluster(*objects)
     before = every_byte(store)

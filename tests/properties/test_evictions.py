@@ -302,7 +302,7 @@ def said(ran: Ran) -> tuple[object, ...]:
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 @pytest.mark.parametrize("conf", [CONF, ONE_TIER], ids=["two tiers", "one tier"])
 @given(objects=crowded())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_evictions_are_those_of_the_plain_way(action: str, conf: str, objects: list[Object]) -> None:
     text = conf.replace("ACTION", action)
     found, wanted = run(cluster(*objects), text), run(cluster(*objects), plain_policy(text, action))
@@ -312,7 +312,7 @@ def test_evictions_are_those_of_the_plain_way(action: str, conf: str, objects: l
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
 @given(objects=crowded(), aware=st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_what_is_kept_changes_nothing(action: str, objects: list[Object], aware: bool) -> None:
     """Cycle after cycle, with a memo and without, the same is decided and reported; the second time nothing has
     changed, the third time a pod has gone."""
@@ -329,7 +329,7 @@ def test_what_is_kept_changes_nothing(action: str, objects: list[Object], aware:
 
 
 @given(objects=crowded(), action=st.sampled_from(["preempt", "reclaim"]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_nobody_is_evicted_without_a_plan(objects: list[Object], action: str) -> None:
     """A plugin that evicts has promised the room to a job; no gang that others took from falls below its minimum, where
     plugins of one tier agree on victims."""

@@ -158,7 +158,7 @@ def cycle(objects: list[Object], more: str, *, keeps: bool = True) -> Ran:
 
 @pytest.mark.parametrize("more", MORE.values(), ids=MORE)
 @given(objects=crowds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_same_with_and_without(more: str, objects: list[Object]) -> None:
     ours, plain = cycle(objects, more), cycle(objects, more, keeps=False)
     assert ours.decisions == plain.decisions
@@ -211,7 +211,7 @@ def story_of(store: Store, changes: list[list[Event]], conf: Policy, *, keeps: b
 
 @pytest.mark.parametrize("more", MORE.values(), ids=MORE)
 @given(objects=crowds(), changes=st.lists(later(), min_size=2, max_size=5))
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_same_with_and_without_what_the_last_cycle_found(
     more: str, objects: list[Object], changes: list[list[Event]]
 ) -> None:

@@ -80,7 +80,7 @@ def one_by_one(ssn: Session, cls: int, rows: list[int], among: NodeRows) -> list
 
 @pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
 @given(shapes=machines, ask=request, count=st.integers(1, 40), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_run_is_its_tasks_in_turn(
     scores: str, shapes: list[tuple[int, int, int, int]], ask: tuple[object, ...], count: int, data: st.DataObject
 ) -> None:
@@ -208,7 +208,7 @@ def cycle(objects: list[Object], scores: str, *, keeps: bool) -> Ran:
 
 @pytest.mark.parametrize("scores", CYCLES.values(), ids=CYCLES)
 @given(objects=queues_of_gangs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_picking_ahead_is_picking_anew(scores: str, objects: list[Object]) -> None:
     ours, plain = cycle(objects, scores, keeps=True), cycle(objects, scores, keeps=False)
     assert ours.decisions == plain.decisions

@@ -87,7 +87,7 @@ def aftermath(data: st.DataObject, pair: Pair, ran: Ran) -> None:
 
 @pytest.mark.parametrize("conf", CONFS.values(), ids=CONFS)
 @given(objects=worlds(Shape(topology=True, nodes_max=3, jobs_max=4, tasks_max=4)), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_same_statuses_with_and_without(conf: str, objects: list[Object], data: st.DataObject) -> None:
     pair = Pair(objects, conf)
     for _ in range(data.draw(st.integers(3, 8))):

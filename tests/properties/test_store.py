@@ -49,7 +49,7 @@ def test_order_of_arrival_does_not_matter(objects: list[Object], dice: Random) -
 
 
 @given(objects=worlds(Shape(topology=True, nodes_max=4, jobs_max=3)), data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_history_ends_like_a_fresh_start(objects: list[Object], data: st.DataObject) -> None:
     """S9: what was kept by increments is what is recomputed."""
     store, now = fresh(objects), {key_of(item): item for item in objects}

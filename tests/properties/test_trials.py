@@ -82,7 +82,7 @@ def recalled() -> Iterator[list[bool]]:
 
 @pytest.mark.parametrize("conf", CONFS.values(), ids=CONFS)
 @given(objects=fabrics())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_same_decisions_with_and_without(conf: str, objects: list[Object]) -> None:
     ours = run(cluster(objects), conf, now=50.0, plugins=(FewEach,))
     plain = run(cluster(objects), conf, now=50.0, plugins=(FewEach,), memo=Memo(keeps=False))

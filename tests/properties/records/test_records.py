@@ -97,13 +97,13 @@ def with_zeros(content: bytes, at: int, dice: random.Random) -> bytes:
 def test_a_record_damaged_anywhere_gives_what_is_whole_before_and_says_where_it_ends(
     language: str, damage: Callable[[bytes, int, random.Random], bytes], tmp_path: Path
 ) -> None:
-    """200 places in one of several files: the steps of that file are those of the file cut there, and the other files
+    """80 places in one of several files: the steps of that file are those of the file cut there, and the other files
     are as they were."""
     record(3, language, tmp_path, Bounds(size_max=8 << 10, age_max_s=1e9, frame_cycles=2))
     whole, none = read(tmp_path)
     paths, dice = files_of(tmp_path), random.Random(0)
     assert none == [] and len(paths) > 1
-    for _ in range(200):
+    for _ in range(80):
         path = dice.choice(paths)
         content = path.read_bytes()
         at = dice.randrange(len(content))

@@ -15,7 +15,7 @@ from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
 FOLDER = Path(__file__).parents[3] / "examples" / "notebooks"
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 LINES_MAX = 6
-#: They differ in what pods ask for, and each takes seconds: `make test-long` runs the others, and all of their policies.
+#: The others differ in what pods ask for, and each takes seconds: `make test-long` runs them all.
 OPENB_SAMPLE = ["openb-gpuspec33"]
 OPENB, THETA, PHILLY = (SHARED / "traces" / name for name in ("openb-2023", "theta-alcf", "philly-gavel"))
 with_traces = pytest.mark.skipif(not OPENB.is_dir(), reason=WITHOUT_SHARED)
