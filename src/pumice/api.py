@@ -31,7 +31,7 @@ from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, Questio
 from pumice.model.blockers import QueueLimit, ResourceLimit
 from pumice.model.decisions import Refusal
 from pumice.model.pod import Pod, PodSpec
-from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.quantity import DurationError, duration_or, parse_duration
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
 from pumice.model.usage import UsageWindow
@@ -104,6 +104,7 @@ __all__ = [
     "UsageWindow",
     "Vote",
     "WeightedSum",
+    "duration_or",
     "gather",
     "parse_duration",
     "plugin",

@@ -188,6 +188,12 @@ def duration_or_none(value: object) -> float | None:
         return None
 
 
+def duration_or(value: object, default: float) -> float:
+    """Return seconds of a Go duration, or a default for what is no duration."""
+    found = duration_or_none(value)
+    return default if found is None else found
+
+
 def parse_days(text: str) -> float:
     """Return seconds of a duration that may begin with whole days: ``2d``, ``1d12h``, ``1h30m``.
 

@@ -12,12 +12,11 @@ from pumice.api import (
     ROWS,
     Bool,
     Candidates,
-    DurationError,
     Pod,
     Session,
     Task,
     TaskStatus,
-    parse_duration,
+    duration_or,
     plugin,
     points,
 )
@@ -66,10 +65,7 @@ def cooldown(pod: Pod) -> float:
     text = pod.labels.get(COOLDOWN_KEY)
     # The label goes first, as in Volcano, and an invalid label is not replaced by the annotation.
     text = pod.annotations.get(COOLDOWN_KEY) if text is None else text
-    try:
-        return max(0.0, parse_duration(text)) if text else 0.0
-    except DurationError:
-        return 0.0
+    return max(0.0, duration_or(text, 0.0))
 
 
 def _end(pod: Pod | None) -> float:

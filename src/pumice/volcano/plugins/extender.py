@@ -34,6 +34,7 @@ from pumice.api import (
     TaskRun,
     Unfit,
     Vote,
+    duration_or,
     parse_duration,
     plugin,
     points,
@@ -339,10 +340,7 @@ def _is_url(text: str) -> bool:
 
 def _seconds(text: str) -> float:
     """Return a bounded timeout, or the default."""
-    try:
-        found = parse_duration(text)
-    except DurationError:
-        return TIMEOUT_S
+    found = duration_or(text, TIMEOUT_S)
     return min(found, TIMEOUT_MAX_S) if found > 0 else TIMEOUT_S
 
 

@@ -18,7 +18,6 @@ from pumice.api import (
     AnyArray,
     Bool,
     Candidates,
-    DurationError,
     EvictionContext,
     Invalid,
     Job,
@@ -29,7 +28,7 @@ from pumice.api import (
     TaskRows,
     TaskStatus,
     Vote,
-    parse_duration,
+    duration_or,
     plugin,
     points,
     read_only,
@@ -351,8 +350,5 @@ def _has(job: Job, condition: str) -> bool:
 
 def _seconds(text: str) -> float | None:
     """Return a duration above 0, or None."""
-    try:
-        found = parse_duration(text) if text else 0.0
-    except DurationError:
-        return None
+    found = duration_or(text, 0.0)
     return found if found > 0 else None

@@ -21,6 +21,7 @@ from pumice.api import (
     DurationError,
     Session,
     TaskRows,
+    duration_or,
     parse_duration,
     plugin,
     points,
@@ -69,7 +70,8 @@ class Rescheduling:
         self, ssn: Session, *, interval: str = "5m", metricsPeriod: str = "5m", strategies: Any = None
     ) -> None:
         self.ssn = ssn
-        self.interval, self.limits = _seconds(interval), Limits.read(strategies)
+        self.interval = max(0.0, duration_or(interval, DEFAULT_INTERVAL))
+        self.limits = Limits.read(strategies)
         ran_at = ssn.snapshot.notes.get(RAN_AT)
         # The time of the last run is a note of the snapshot, and not a field of the process: a cycle remains a function
         # of its inputs, and a restart does not run it early.
@@ -195,11 +197,3 @@ def _strategy_problems(strategy: Any) -> Iterator[str]:
                 yield f"argument strategies, {kind}: found {str(resource)[:80]!r}, wanted cpu or memory"
             elif not _is_percent(value):
                 yield f"argument strategies, {kind}.{resource}: found {value!r:.80}, wanted a whole number, 0 to 100"
-
-
-def _seconds(text: str) -> float:
-    """Return a duration, or the default."""
-    try:
-        return max(0.0, parse_duration(text))
-    except DurationError:
-        return DEFAULT_INTERVAL

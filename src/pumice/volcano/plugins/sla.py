@@ -10,13 +10,12 @@ from pumice.api import (
     PODS,
     ROWS,
     AnyArray,
-    DurationError,
     Job,
     JobRows,
     PodGroup,
     Session,
     Vote,
-    parse_duration,
+    duration_or,
     plugin,
     points,
 )
@@ -34,7 +33,7 @@ class Sla:
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "", evictsForPart: bool = False) -> None:
         self.ssn, self.evicts_for_part = ssn, evictsForPart
-        self.common = _seconds(sla_waiting_time)
+        self.common = max(0.0, duration_or(sla_waiting_time, 0.0))
         stamps = ssn.tables.jobs.stamps
         assert stamps is not None
         self.waits: F64 = ssn.memo.by_row("sla.waits", (self.common,), stamps, self._waits_of)
@@ -89,15 +88,7 @@ def _own(group: PodGroup | None) -> float:
         text = group.annotations.get(key) if group is not None else None
         # An invalid text of the first key does not hide the second one. Source: Volcano job_info.go,
         # extractWaitingTime.
-        seconds = _seconds(text or "")
+        seconds = max(0.0, duration_or(text, 0.0))
         if seconds:
             return seconds
     return 0.0
-
-
-def _seconds(text: str) -> float:
-    """Return a duration, 0 if it is invalid."""
-    try:
-        return max(0.0, parse_duration(text)) if text else 0.0
-    except DurationError:
-        return 0.0

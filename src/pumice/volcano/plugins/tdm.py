@@ -31,6 +31,7 @@ from pumice.api import (
     TaskStatus,
     Unfit,
     Vote,
+    duration_or,
     parse_duration,
     plugin,
     points,
@@ -60,7 +61,7 @@ class Tdm:
         self, ssn: Session, *, tdm_evict_period: str = "1m", tdm_revocable_zone_: Mapping[str, str] | None = None
     ) -> None:
         self.ssn = ssn
-        self.period = _seconds(tdm_evict_period)
+        self.period = max(0.0, duration_or(tdm_evict_period, DEFAULT_PERIOD))
         self.zones = Zones.read(tdm_revocable_zone_ or {})
         # Zones as numbers, because filters compare those of all nodes at once.
         label = derived(ssn).label(REVOCABLE_ZONE_KEY)
@@ -236,11 +237,3 @@ def _amount(text: str, of: int) -> int:
     if found is None:
         return 0
     return -(-int(found[1]) * of // 100) if found[2] else int(found[1])
-
-
-def _seconds(text: str) -> float:
-    """Return a duration, or the default."""
-    try:
-        return max(0.0, parse_duration(text))
-    except DurationError:
-        return DEFAULT_PERIOD

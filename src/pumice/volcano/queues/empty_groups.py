@@ -12,7 +12,7 @@ from math import nan
 
 from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.framework.cycle.session import Session
-from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.quantity import duration_or
 
 _EMPTY = "group.empty "  # prefix of notes: since when an admitted group has no pods
 
@@ -22,10 +22,7 @@ def seconds_until_given_back(ssn: Session) -> float | None:
     argument of ``gang``."""
     for option in ssn.policy.options:
         if option.spec.name == "gang" and (text := option.arguments.get("emptyGroupsHoldFor")):
-            try:
-                return parse_duration(str(text)) or None
-            except DurationError:
-                return None
+            return duration_or(text, 0.0) or None
     return None
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pumice.columns.dtypes import F64
 from pumice.model.plain_words import kind_of
 from pumice.model.pod import PodSpec
-from pumice.model.quantity import DurationError, QuantityError, milli_value, parse_duration, whole_value
+from pumice.model.quantity import QuantityError, duration_or, milli_value, whole_value
 from pumice.volcano.scorers.usage_load import best_effort_use, estimated_use, risk_factor
 
 # Volcano's default for ``metrics.interval``: a pod that started less than one interval ago is in no measurement yet.
@@ -65,10 +65,7 @@ def percent(thresholds: object, name: str) -> float:
 
 def interval_of(metrics: Mapping[str, Any]) -> float:
     """Return the seconds between two measurements in the policy."""
-    try:
-        found = parse_duration(str(metrics.get("interval", "")))
-    except DurationError:
-        return INTERVAL_S
+    found = duration_or(metrics.get("interval"), INTERVAL_S)
     # An interval of 0 would make every pod old enough at once.
     return found if found > 0 else INTERVAL_S
 
