@@ -16,7 +16,12 @@ from pumice.runtime.policy.languages import builtin_registry
 from tests.conformance.runner.kai.run import run_kai_case
 
 Raw = dict[str, Any]
-ROWS: list[Raw] = yaml.safe_load((Path(__file__).with_name("letter.yaml")).read_text())
+#: The rows of all files, each of which has one subject.
+ROWS: list[Raw] = [
+    row
+    for file in sorted(Path(__file__).with_name("letter").glob("*.yaml"))
+    for row in yaml.safe_load(file.read_text())
+]
 _ROOMY = {"cpu_milli": 1_000_000, "memory": 10**12, "pods": 110, "gpu_memory": 100}
 _OPEN = {"quota": -1, "limit": -1, "over_quota_weight": 1}
 
@@ -26,7 +31,8 @@ def case_of(row: Raw) -> Raw:
     nodes = [{"name": name, **_ROOMY, **_node(node)} for name, node in row["nodes"].items()]
     queues = [{"name": "root", "created_s": 0, "gpu": _OPEN}]
     for i, (name, gpu) in enumerate(row.get("queues", {"q": {}}).items(), start=1):
-        queues.append({"name": name, "parent": "root", "created_s": i, "gpu": {**_OPEN, **gpu}})
+        place = {"parent": gpu.pop("parent", "root"), **({"cpu": gpu.pop("cpu")} if "cpu" in gpu else {})}
+        queues.append({"name": name, "created_s": i, **place, "gpu": {**_OPEN, **gpu}})
     jobs = [_job(name, job, len(row["jobs"]) - i) for i, (name, job) in enumerate(row["jobs"].items())]
     tasks = {task: _place(place) for task, place in row["then"].items()}
     assert tasks.keys() == {task["id"] for job in jobs for task in job["tasks"]}, "every pod has a place"
@@ -45,7 +51,7 @@ def case_of(row: Raw) -> Raw:
 
 def _node(node: int | Raw) -> Raw:
     """Return a node: a number of GPUs, or its fields, with the amounts of its zones in short."""
-    found = {"gpus": node} if isinstance(node, int) else {"gpus": 0, **node}
+    found: Raw = {"gpus": node} if isinstance(node, int) else {"gpus": 0, **node}
     if "zones" in found:
         policy, *zones = found.pop("zones")
         listed = [{"id": f"zone-{i}", "allocatable": zone, "available": zone} for i, zone in enumerate(zones)]

@@ -222,7 +222,9 @@ def _constraint(owner: Raw) -> TopologyConstraint | None:
 
 
 #: The phase of a pod by the state of its task, where they differ.
-_PHASES = {"Pipelined": "Pending", "Bound": "Pending", "Releasing": "Running", "StuckInReleasing": "Running"}
+_PHASES = dict.fromkeys(("Pipelined", "Bound", "Gated"), "Pending") | dict.fromkeys(
+    ("Releasing", "StuckInReleasing"), "Running"
+)
 
 
 class Pods:
@@ -246,6 +248,7 @@ class Pods:
             node_name="" if state in ("Pending", "Pipelined") else task.get("node", ""),
             phase=str(_PHASES.get(state, state)),
             deletion={"Releasing": NOW, "StuckInReleasing": NOW - 1000.0}.get(state),
+            gates=("example.com/gate",) if state == "Gated" else (),
         )
 
     def _spec(self, namespace: str, request: Raw, task: Raw, qos: str) -> PodSpec:
