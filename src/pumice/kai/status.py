@@ -22,7 +22,7 @@ from pumice.kai.engine.tree_order import QueueTree, queue_tree
 from pumice.kai.reasons import reason_of
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
-from pumice.kai.words import Explanation, Waits, Words
+from pumice.kai.words import Explanation, Waits, Words, waits_for
 from pumice.model.blockers import CIRCLE, HAS_CHILDREN, NO_PARENT, BadQueue, Blocker, Delayed, SearchCut
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.devices.gpu import GPU_RESOURCE
@@ -70,7 +70,7 @@ def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
                 also.setdefault(job, {})[why] = None
             else:
                 first.setdefault(job, why)
-    found = {job: Waits(why, tuple(also.get(job, ()))) for job, why in first.items()}
+    found = {job: waits_for(why, tuple(also.get(job, ()))) for job, why in first.items()}
     # A job that is not placed by ``allocate`` at all has its delay as the only reason.
     return {job: Waits(next(iter(each))) for job, each in also.items() if isinstance(next(iter(each)), Delayed)} | found
 

@@ -31,6 +31,7 @@ from pumice.model.blockers import (
     Blocker,
     Delayed,
     Domain,
+    GangPartial,
     NoCase,
     NoNode,
     NoRoom,
@@ -56,10 +57,18 @@ class Explanation(NamedTuple):
 
 class Waits(NamedTuple):
     """Why a job waits. ``also``: searches that ended at a limit, after which ``why`` is not certain, and a delay before
-    anything is evicted for the job."""
+    anything is evicted for the job. ``partial``: how many pods of a gang fit before one of which ``why`` is said."""
 
     why: Blocker
     also: tuple[Blocker, ...] = ()
+    partial: GangPartial | None = None
+
+
+def waits_for(why: Blocker, also: tuple[Blocker, ...] = ()) -> Waits:
+    """Return why a job waits, by a finding of the trace."""
+    if isinstance(why, GangPartial) and why.first is not None:
+        return Waits(why.first, also, why)
+    return Waits(why, also)
 
 
 def text_of(why: Blocker) -> str:
@@ -140,7 +149,7 @@ class Words:
 
     def _find(self, job: int, why: Waits) -> _Finding:
         """Return what is found for a job, with the searches that were cut off and its delay."""
-        found, more = self._render(job, why.why), ""
+        found, more = self._render(job, why), ""
         cuts = [each for each in why.also if isinstance(each, SearchCut)]
         if cuts:
             cut = ", ".join(f"{each.action} was cut off after {each.steps:,} steps" for each in cuts)
@@ -157,14 +166,14 @@ class Words:
         rows = self._tables.jobs.tasks[job]
         return tasks.pods[int(rows[np.argmax(tasks.status[rows] == 0)])].key
 
-    def _render(self, job: int, why: Blocker) -> _Finding:
+    def _render(self, job: int, waits: Waits) -> _Finding:
         """Return the reason and the message for a blocker, without searches that were cut."""
-        reason = reason_of(why)
+        why, reason = waits.why, reason_of(waits.why)
         if isinstance(why, BadQueue | Delayed):
             return _Finding(reason, text_of(why))
         if isinstance(why, QueueLimit) and why.kind in (LIMIT, QUOTA):
             return _Finding(reason, self._of_quota(job, why.kind))
-        return _Finding(reason, *self._of_nodes(job, why))
+        return _Finding(reason, *self._of_nodes(job, why, waits.partial))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 
@@ -191,9 +200,16 @@ class Words:
             self._sums = summed_up(self._tree, own[0]), summed_up(self._tree, own[1])
         return self._sums
 
-    def _missing(self, job: int) -> list[int]:
-        """Return waiting tasks of a job, as many as it lacks to its minimum, at least one."""
+    def _missing(self, job: int, pod_set: str = "") -> list[int]:
+        """Return waiting tasks of a job, as many as it lacks to its minimum, at least one. ``pod_set``: all that wait
+        in the sub-group of this name, if any do."""
         tables = self._tables
+        start = len(tables.jobs.uids[job]) + 1
+        inside = (tables.subs.tasks[sub] for sub in tables.jobs.subs[job] if tables.subs.uids[sub][start:] == pod_set)
+        own = [row for rows in inside if pod_set for row in rows.tolist() if tables.tasks.status[row] == PENDING]
+        # A later action may have placed the sub-group that found no room.
+        if own:
+            return own
         rows = [row for row in tables.jobs.tasks[job].tolist() if tables.tasks.status[row] == 0]
         # The job could start with these, so room for more of its pods is not what it waits for.
         lacks = max(int(tables.jobs.min_available[job]) - int(tables.jobs.counts[job, 1:6].sum()), 1)
@@ -201,27 +217,30 @@ class Words:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def _of_nodes(self, job: int, why: Blocker) -> tuple[str, str]:
+    def _of_nodes(self, job: int, why: Blocker, partial: GangPartial | None) -> tuple[str, str]:
         """Return a message with the number of nodes per resource that is short for the job's first task, and why the
-        other nodes were not chosen: what comes before the key of the task's pod, and what comes after it."""
-        tables, rows = self._tables, self._missing(job)
+        other nodes were not chosen: what comes before the key of the task's pod, and what comes after it; "" for the
+        latter if no pod is named. Source: KAI newFailedTaskAllocationError."""
+        tables, rows = self._tables, self._missing(job, partial.role if partial is not None else "")
         request, free = tables.classes.req[tables.tasks.cls[rows[0]]], tables.nodes.books[:, FUTURE]
         short = (request > 0) & (free < request - EPS)
         counts = zip(tables.axis.names, short.sum(axis=0).tolist(), strict=False)
         parts = [f"{count} node(s) didn't have enough {name}" for name, count in sorted(counts) if count]
         others = len(free) - int(np.count_nonzero(short.any(axis=1)))
-        is_placeable = bool(others) and len(rows) > 1 and isinstance(why, NoRoom)
-        if is_placeable:
-            parts.append(
-                f"{others} node(s) have room for it, but not for all {len(rows)} pods that must start together"
-            )
+        if others and isinstance(why, NoRoom) and (len(rows) > 1 or partial is not None):
+            all_pods = "all pods" if partial is not None and partial.role else f"all {len(rows)} pods"
+            parts.append(f"{others} node(s) have room for it, but not for {all_pods} that must start together")
         elif others or not parts:
             parts.append(f"{others} node(s) are out: {text_of(why)}")
-        nodes, reasons = f"0/{len(free)} nodes are available", f": {'; '.join(parts)}."
-        if is_placeable:
-            return f"{nodes} for pod ", reasons
-        # KAI's words for a pod that fits nowhere by itself.
-        return "Resources were not found for pod ", f" due to: {nodes}{reasons}"
+        reasons = f"due to: 0/{len(free)} nodes are available: {'; '.join(parts)}."
+        if partial is None:
+            return "Resources were not found for pod ", f" {reasons}"
+        fit, least, role = f"Resources were found for {partial.placed} pods", partial.minimum, partial.role
+        if not role:
+            needs = f"{least} are required for gang scheduling. Additional pods cannot be scheduled"
+            return f"{fit} while {needs} {reasons}", ""
+        needs = f"{least} pods for gang scheduling. Additional pods cannot be scheduled in this sub-group"
+        return f"{fit} from all sub-groups while sub-group {role} requires {needs} {reasons}", ""
 
 
 def _quota_text(queue: str, name: str, most: float, held: float, asked: float, kind: str) -> str:

@@ -271,7 +271,9 @@ class Blockers:
         elif waits is not None and isinstance(waits.why, Refused) and waiting:
             yield from filter(None, (room.not_there(self._view, waiting[0]),))
         found = [entry.finding for entry in self._found.get(self._tables.jobs.uids[job], ())]
-        for why in (*found, *((waits.why,) if waits is not None else ())):
+        for each in (*found, *((waits.partial or waits.why,) if waits is not None else ())):
+            # How many pods fit says more than that there is no room, and less than what a plugin has against them.
+            why = each.first if isinstance(each, GangPartial) and not isinstance(each.first, NoRoom) else each
             if isinstance(why, NoNode):
                 apart = bool(waiting) and Places(self._view, job, waiting[0]).are_apart
                 if apart or not why.changes:

@@ -148,8 +148,9 @@ def _gated(found: b.Gated) -> str:
 
 def _partial(found: b.GangPartial) -> str:
     left, first = found.minimum - found.placed, found.first
-    if first is None:
-        return f"{found.placed} of {counted(found.minimum, 'pod')} fit"
+    if first is None or isinstance(first, b.NoRoom):
+        of = f" of sub-group {found.role}" if found.role else ""
+        return f"{found.placed} of {counted(found.minimum, 'pod')}{of} fit"
     if isinstance(first, b.Shortage):
         ask = amount(first.resource, first.each)
         each = f"the other {left} ask for {ask} each" if left > 1 else f"the other one asks for {ask}"

@@ -54,8 +54,8 @@ def test_a_gang_without_a_place_is_unschedulable_on_its_pool() -> None:
     (condition,) = update.status.scheduling
     assert condition.node_pool == "default" and condition.transition_id == "1"
     assert condition.message == (
-        "0/1 nodes are available for pod ns/j-0:"
-        " 1 node(s) have room for it, but not for all 2 pods that must start together."
+        "Resources were found for 1 pods while 2 are required for gang scheduling. Additional pods cannot be scheduled"
+        " due to: 0/1 nodes are available: 1 node(s) have room for it, but not for all 2 pods that must start together."
     )
     assert condition.reasons == (("PodSchedulingErrors", condition.message),)
     assert [notice.pod for notice in ran.outcome.notices()] == ["ns/j-0", "ns/j-1"]

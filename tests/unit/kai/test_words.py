@@ -19,7 +19,10 @@ from pumice.model.blockers import (
     Refused,
     SearchCut,
 )
-from tests.unit.kai.cluster import job, node, opened, queue, store
+from pumice.model.workloads.gang import SubGroup
+from pumice.reasons.blockers import Blockers
+from pumice.reasons.sentences import sentence
+from tests.unit.kai.cluster import cycle, job, node, opened, queue, store
 
 QUEUES = queue("dept", 6.0, limit=8.0), queue("team", 2.0, "dept", limit=4.0), queue("other", 4.0, "dept")
 FAST = {"preemptibility": "non-preemptible"}
@@ -100,7 +103,6 @@ def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: Blocker, message: 
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, job("new", "team", [""] * tasks, gpus)))
     found = Words(ssn.tables, QueueTree(ssn.tables)).of(0, Waits(why))
     head = "Resources were not found for pod ns/new-0 due to: 0/2 nodes are available: "
-    head = "0/2 nodes are available for pod ns/new-0: " if tasks > 1 else head
     assert found == Explanation(POD_SCHEDULING_ERRORS, head + message)
 
 
@@ -140,3 +142,30 @@ def test_equal_jobs_share_a_message_that_names_no_pod() -> None:
     words = Words(ssn.tables, QueueTree(ssn.tables))
     x, y, z = (words.of(row, Waits(QueueLimit("team", LIMIT))) for row in range(3))
     assert x == y != z
+
+
+def test_a_gang_says_how_many_of_its_pods_fit() -> None:
+    """The number is that before the first pod without a place; equal gangs share the text, which names no pod."""
+    ran = cycle(store(node("n", 5), queue("q"), *(job(name, "q", [""] * 3, 2) for name in "xy")))
+    texts = {update.status.scheduling[0].message for update in ran.outcome.groups}
+    head = (
+        "Resources were found for 2 pods while 3 are required for gang scheduling. Additional pods cannot be scheduled"
+    )
+    assert texts == {
+        f"{head} due to: 0/1 nodes are available: 1 node(s) have room for it, but not for all 3 pods that must start"
+        " together."
+    }
+
+
+def test_a_sub_group_says_how_many_of_its_pods_fit() -> None:
+    """Of a sub-group that needs one pod too, if another needs several; and the hint names the sub-group."""
+    parts = job("x", "q", ["/a", "/b", "/b"], 2, sub_groups=[SubGroup("a", 1), SubGroup("b", 2)])
+    ran = cycle(store(node("n", 5), queue("q"), parts))
+    (update,) = ran.outcome.groups
+    assert update.status.scheduling[0].message == (
+        "Resources were found for 1 pods from all sub-groups while sub-group b requires 2 pods for gang scheduling."
+        " Additional pods cannot be scheduled in this sub-group due to: 0/1 nodes are available: 1 node(s) have room"
+        " for it, but not for all pods that must start together."
+    )
+    blockers = Blockers(ran.outcome)
+    assert "1 of 2 pods of sub-group b fit" in map(sentence, blockers.of(int(blockers.waiting[0])))

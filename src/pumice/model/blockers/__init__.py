@@ -259,12 +259,13 @@ class Gated(Blocker, frozen=True):
 # The first obstacle only: those after it were found with some pods placed, and may be gone once it is.
 class GangPartial(Blocker, frozen=True):
     """So many pods of the gang could be ``placed``, fewer than the ``minimum`` that it still needs. ``first``: what
-    blocks the next one, where that is known."""
+    blocks the next one, where that is known. ``role``: the sub-group of all of them, empty for all of the gang."""
 
     code: ClassVar[str] = "GangPartial"
     placed: int
     minimum: int
     first: Blocker | None = None
+    role: str = ""
 
     @property
     def lift(self) -> tuple[Change, ...]:

@@ -11,6 +11,7 @@ from itertools import groupby
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
@@ -33,6 +34,7 @@ from pumice.model.blockers import (
     TASK,
     Blocker,
     Domain,
+    GangPartial,
     NoRoom,
     QueueLimit,
     Refused,
@@ -193,7 +195,23 @@ class Placer:
         placed = self._place_tasks(stmt, rows, within, virtual)
         if not placed:
             self.failed = (sub,)
+            # A simulation reports nothing of single pods.
+            self.why = self.why if virtual else self._of_gang(sub, rows)
         return placed
+
+    def _of_gang(self, sub: int, rows: Sequence[int]) -> Blocker:
+        """Return ``why``, of a pod set below its minimum with the number of its tasks that were placed before. Source:
+        KAI newFailedTaskAllocationError."""
+        tables = self.ssn.tables
+        job, minimum = int(tables.subs.job[sub]), int(tables.subs.min_available[sub])
+        gang = tables.jobs.groups[job].gang
+        named = gang.sub_groups if gang is not None else ()
+        # KAI asks for the number if any pod set of the job needs several pods.
+        if max((minimum, *(each.min_member for each in named))) < 2 or active_of(tables, sub) >= minimum:
+            return self.why
+        placed = int(np.count_nonzero(tables.tasks.status[list(rows)] != PENDING))
+        role = tables.subs.uids[sub][len(tables.jobs.uids[job]) + 1 :] if named else ""
+        return GangPartial(placed, minimum, self.why, role)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
