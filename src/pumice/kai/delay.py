@@ -8,6 +8,7 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.cycle.session import Session
+from pumice.kai.engine.chunks import chunk_of
 from pumice.model.blockers import Delayed
 
 
@@ -20,6 +21,9 @@ def past_delay(ssn: Session, rows: AnyArray) -> AnyArray:
     for job, end in zip(rows[late].tolist(), np.array(ends)[late].tolist(), strict=True):
         gang = ssn.tables.jobs.groups[job].gang
         assert gang is not None
+        # A job may have no pods left but those of a sub-group that it does not have.
+        if chunk_of(ssn, job) is None:
+            continue
         ssn.trace.tell_of_jobs(np.array([job]), Delayed(end, gang.preemption_delay))
     return rows[~late]
 

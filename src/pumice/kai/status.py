@@ -102,7 +102,9 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """Yield notices for pods: the reason for pending pods of gangs, and the node for pods that wait for a release
     there."""
     yield from nominations(outcome)
-    yield from strays(outcome)
+    # What the job waits for is not why these pods wait.
+    apart = {notice.pod: notice for notice in strays(outcome)}
+    yield from apart.values()
     tables = outcome.tables
     tree, tasks = QueueTree(tables), tables.tasks
     words = Words(tables, tree)
@@ -112,10 +114,11 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
         if group is None or (group.gang is not None and not group.gang.mark_unschedulable):
             continue
         rows = tables.jobs.tasks[job]
-        waiting = [row for row in rows[tasks.status[rows] == PENDING].tolist() if not tasks.pods[row].gates]
+        pods = [tasks.pods[row] for row in rows[tasks.status[rows] == PENDING].tolist()]
+        waiting = [pod for pod in pods if not pod.gates and pod.key not in apart]
         message = words.of(job, why).message if waiting else ""
-        for row in waiting:
-            yield PodNotice(tasks.pods[row].key, tasks.pods[row].uid, UNSCHEDULABLE, message)
+        for pod in waiting:
+            yield PodNotice(pod.key, pod.uid, UNSCHEDULABLE, message)
 
 
 def strays(outcome: Outcome) -> Iterator[PodNotice]:

@@ -138,6 +138,20 @@ def test_a_pod_of_a_sub_group_that_is_not_there_says_so_and_counts_for_nothing()
     assert {each.pod: each.message for each in ran.outcome.notices()} == {"ns/j-1": text}
 
 
+def test_a_pod_of_no_sub_group_does_not_wait_for_what_its_job_waits_for() -> None:
+    subs = [SubGroup("a", 1)]
+    parts = job("j", "q", ["/a", "/nope"], gpus=9, minimum=1, sub_groups=subs, preemption_delay=60.0)
+    said = {each.pod: each.message for each in cycle(store(node("n", 8), queue("q"), parts)).outcome.notices()}
+    assert said["ns/j-1"].startswith("Pod references subgroup") and "delay window" in said["ns/j-0"]
+
+
+def test_no_delay_is_told_of_a_job_without_pods_to_place() -> None:
+    subs = [SubGroup("a", 1)]
+    parts = job("j", "q", ["/a", "/nope"], minimum=1, sub_groups=subs, preemption_delay=60.0)
+    ran = cycle(store(node("n", 8), queue("q"), parts))
+    assert [each.pod for each in ran.outcome.notices()] == ["ns/j-1"] and not ran.outcome.groups[0].status.scheduling
+
+
 def test_a_start_and_a_gang_below_its_minimum_are_noted_with_their_times() -> None:
     started, stale, whole = job("j", "q", [""]), job("k", "q", ["n"], minimum=2), job("l", "q", ["n"], stale_since=1.0)
     ran = cycle(store(node("n"), queue("q"), started, stale, whole), policy(ALL, **GRACE))
