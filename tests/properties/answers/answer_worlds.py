@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.answers.world import Trials, World
@@ -33,6 +35,24 @@ tiers:
 """
 
 
+#: Queues in a tree, and ResourceQuotas.
+_TREE = _CAPACITY.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}, {name: resourcequota}")
+
+
+class Size(Struct, frozen=True):
+    """How many nodes and jobs a world has. ``has_trees``: queues of Volcano may be a tree, and ResourceQuotas limit
+    jobs."""
+
+    nodes: tuple[int, int]
+    jobs: tuple[int, int]
+    has_trees: bool = False
+
+
+MEDIUM, SMALL = Size((1, 5), (2, 6)), Size((1, 3), (2, 3))
+#: Of walks over many seeds: a cluster that can be checked in a quarter of a second, and one of ten that takes longer.
+WALK, WALK_LARGE = Size((2, 6), (2, 3), has_trees=True), Size((4, 8), (3, 6), has_trees=True)
+
+
 @lru_cache(maxsize=8)
 def policies(language: str) -> list[Policy]:
     if language == "kai":
@@ -41,17 +61,26 @@ def policies(language: str) -> list[Policy]:
     return [policy_of(text, builtin_registry()) for text in (DEFAULT_CONF, _CAPACITY)]
 
 
-def random_world(dice: random.Random, language: str, *, claims: bool = True, is_small: bool = False) -> World:
+@lru_cache(maxsize=1)
+def _policy_of_trees() -> Policy:
+    return policy_of(_TREE, builtin_registry())
+
+
+def random_world(dice: random.Random, language: str, *, claims: bool = True, size: Size = MEDIUM) -> World:
     """Return a world in which the first jobs have been placed by a cycle and run, and the others have come since.
-    ``claims``: some claim volumes, devices or parts of GPUs. ``is_small``: at most 3 nodes and 3 jobs, not 5 and 6."""
+    ``claims``: some claim volumes, devices or parts of GPUs."""
     policy = dice.choice(policies(language))
-    nodes = _nodes(dice, 3 if is_small else 5)
-    queues = list(_queues(dice, language))
-    parents = {each["spec"].get("parentQueue") for each in queues}
+    nodes = _nodes(dice, *size.nodes)
+    is_tree = size.has_trees and language == "volcano" and dice.random() < 0.3
+    policy = _policy_of_trees() if is_tree else policy
+    queues = list(_tree(dice) if is_tree else _queues(dice, language))
+    parents = {each["spec"].get("parentQueue", each["spec"].get("parent")) for each in queues}
     leaves = [each["metadata"]["name"] for each in queues if each["metadata"]["name"] not in parents]
-    jobs = [_job(dice, f"j{i}", leaves, language) for i in range(dice.randint(2, 3 if is_small else 6))]
+    jobs = [_job(dice, f"j{i}", leaves, language) for i in range(dice.randint(*size.jobs))]
     beside = [_raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()]
     beside += _topology(nodes, language)
+    if is_tree and dice.random() < 0.5:
+        beside.append(_resource_quota(dice))
     # Last, so that all else of a seed is as it was before there were claims.
     if claims:
         beside += claimed(dice, nodes, jobs, is_kai=language == "kai")
@@ -87,9 +116,9 @@ def _raw(version: str, kind: str, name: str, **more: Any) -> Raw:
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
 
 
-def _nodes(dice: random.Random, most: int) -> list[Raw]:
+def _nodes(dice: random.Random, least: int, most: int) -> list[Raw]:
     found = []
-    for i in range(dice.randint(1, most)):
+    for i in range(dice.randint(least, most)):
         labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}", "rack": f"r{i // 2}"}
         room = {"cpu": str(dice.choice((4, 8, 16))), "memory": "32Gi", "pods": str(dice.choice((2, 110, 110)))}
         if dice.random() < 0.6:
@@ -111,13 +140,38 @@ def _queues(dice: random.Random, language: str) -> Any:
             yield _kai_queue(dice, f"q{i}", "")
             yield _kai_queue(dice, f"q{i}-a", f"q{i}")
             continue
-        spec: Raw = {"weight": dice.randint(1, 3)}
-        if dice.random() < 0.4:
-            spec["capability"] = {"cpu": str(dice.randint(2, 10)), "memory": "16Gi", _GPU: str(dice.randint(0, 4))}
-        if dice.random() < 0.2:
-            spec["guarantee"] = {"resource": {"cpu": str(dice.randint(1, 4))}}
-        state = "Closed" if dice.random() < 0.05 else "Open"
-        yield _raw("scheduling.volcano.sh/v1beta1", "Queue", f"q{i}", spec=spec, status={"state": state})
+        yield _queue(dice, f"q{i}")
+
+
+def _queue(dice: random.Random, name: str) -> Raw:
+    spec: Raw = {"weight": dice.randint(1, 3)}
+    if dice.random() < 0.4:
+        spec["capability"] = {"cpu": str(dice.randint(2, 10)), "memory": "16Gi", _GPU: str(dice.randint(0, 4))}
+    if dice.random() < 0.2:
+        spec["guarantee"] = {"resource": {"cpu": str(dice.randint(1, 4))}}
+    state = "Closed" if dice.random() < 0.05 else "Open"
+    return _raw("scheduling.volcano.sh/v1beta1", "Queue", name, spec=spec, status={"state": state})
+
+
+def _tree(dice: random.Random) -> Iterator[Raw]:
+    """Yield queues of Volcano under a root: one above two, and one beside it. What a queue guarantees, those above it
+    must, so that only the first ones do."""
+    yield _raw("scheduling.volcano.sh/v1beta1", "Queue", "root", spec={"weight": 1}, status={"state": "Open"})
+    for name, parent in (("q0", "root"), ("q1", "root"), ("q0-a", "q0"), ("q0-b", "q0")):
+        queue = _queue(dice, name)
+        spec = {**queue["spec"], "parent": parent}
+        if dice.random() < 0.5:
+            spec["deserved"] = {"cpu": str(dice.randint(1, 8)), "memory": "32Gi", _GPU: str(dice.randint(0, 2))}
+        if parent != "root":
+            spec.pop("guarantee", None)
+        yield {**queue, "spec": spec}
+
+
+def _resource_quota(dice: random.Random) -> Raw:
+    hard = {"requests.cpu": str(dice.randint(4, 24))}
+    used = {"requests.cpu": str(dice.randint(0, 8))}
+    spec, status = {"hard": hard}, {"hard": hard, "used": used}
+    return _raw("v1", "ResourceQuota", "quota", metadata={"namespace": "ns"}, spec=spec, status=status)
 
 
 def _kai_queue(dice: random.Random, name: str, parent: str) -> Raw:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, product
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,12 +20,44 @@ from pumice.answers.world import Draft, Id, Trial, Trials, World, starts
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
 
-#: Obstacles of which all sets are run.
-_CANDIDATES_MAX = 9
+T = TypeVar("T")
+
+#: Obstacles of which all sets are run, and how many sets.
+_CANDIDATES_MAX, _SETS_MAX = 9, 60
 #: Cheaper ways that are run beside one; where there are more, a way is not compared.
-_CHEAPER_MAX = 120
+_CHEAPER_MAX = 40
 #: By how much the first way may be dearer than the cheapest.
 _DEARER = 1.05
+
+
+class _ByDraft(Generic[T]):
+    """What was found for drafts of one world, found once for equal drafts."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Id, ...], list[tuple[dict[Id, Object | None], Policy, T]]] = {}
+
+    def get(self, draft: Draft, make: Callable[[Draft], T]) -> T:
+        changed = draft.changed
+        known = self._known.setdefault(tuple(changed), [])
+        for before, policy, found in known:
+            if before == changed and policy == draft.policy:
+                return found
+        known.append((changed, draft.policy, made := make(draft)))
+        return made
+
+
+class _OnceEach(Trials):
+    """Trials of which equal ones are run once. All count."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, 0)
+        self._trials = _ByDraft[Trial]()
+
+    def run(self, draft: Draft) -> Trial:
+        before = self.run_count
+        found = self._trials.get(draft, super().run)
+        self.run_count = before + 1
+        return found
 
 
 class FreshStores:
@@ -33,20 +66,17 @@ class FreshStores:
     def __init__(self, world: World) -> None:
         self.world = world
         #: One store for all drafts, as answers use it: cheaper, and what it says is run again before it counts.
-        self.one = Trials(world, 0)
-        self._known: dict[tuple[Id, ...], list[tuple[dict[Id, Object | None], Policy, World, Trial]]] = {}
+        self.one: Trials = _OnceEach(world)
+        self._known = _ByDraft[tuple[World, Trial]]()
 
     def starts(self, job: str, draft: Draft) -> bool:
         """Return True if the job starts in a draft."""
-        changed = draft.changed
-        known = self._known.setdefault(tuple(changed), [])
-        for before, policy, fresh, trial in known:
-            if before == changed and policy == draft.policy:
-                return starts(trial, fresh, job)
-        fresh = World(draft.objects(), draft.policy, self.world.now, self.world.scheduler_names)
-        trial = Trials(fresh, 0).base
-        known.append((changed, draft.policy, fresh, trial))
+        fresh, trial = self._known.get(draft, self._in_a_store_of_its_own)
         return starts(trial, fresh, job)
+
+    def _in_a_store_of_its_own(self, draft: Draft) -> tuple[World, Trial]:
+        fresh = World(draft.objects(), draft.policy, self.world.now, self.world.scheduler_names)
+        return fresh, Trials(fresh, 0).base
 
     def starts_twice(self, job: str, draft: Draft) -> bool:
         """Return True if the job starts in a draft, in the store for all drafts and in one of its own. Most drafts that
@@ -100,7 +130,9 @@ def smaller_sets(stores: FreshStores, answer: Explanation) -> tuple[bool, bool] 
     candidates = [each for each in relevant(stores.world, job) if each.code is not Code.ORDER or each in lifts]
     if not lifts or len(candidates) > _CANDIDATES_MAX:
         return None
-    smaller = (part for size in range(1, len(lifts)) for part in combinations(candidates, size))
+    smaller = [part for size in range(1, len(lifts)) for part in combinations(candidates, size)]
+    if len(smaller) > _SETS_MAX:
+        return None
     return not any(stores.starts_twice(job, stores.without(job, part)) for part in smaller), len(lifts) > 1
 
 

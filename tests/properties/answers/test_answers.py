@@ -8,7 +8,7 @@ import pytest
 
 from pumice.answers.codes import Code
 from pumice.answers.explanation import Verdict, explain
-from tests.properties.answers.answer_worlds import LANGUAGES, random_world
+from tests.properties.answers.answer_worlds import LANGUAGES, SMALL, random_world
 from tests.properties.answers.checks import FreshStores, cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -36,7 +36,7 @@ def test_no_cheaper_steps_start_the_job(language: str, seed: int, job: str) -> N
 
 
 def test_amounts_are_changed_where_less_than_an_obstacle_taken_away_altogether_is_enough() -> None:
-    world = random_world(random.Random(200018), "volcano", is_small=True)
+    world = random_world(random.Random(200018), "volcano", size=SMALL)
     found = explain(world, "ns/j1")
     assert found.ways[0].text == (
         "2 GPUs, 16 cores and 32 GiB of memory more on node n0",
