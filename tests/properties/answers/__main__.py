@@ -59,7 +59,7 @@ def _ways(stores: FreshStores, answer: Explanation, counts: Counter[str]) -> lis
 def _cost(stores: FreshStores, answer: Explanation, counts: Counter[str]) -> list[str]:
     if not answer.ways:
         return []
-    cheaper = cheaper_way(stores, answer)
+    cheaper = cheaper_way(stores, answer, _CHEAPER_MAX)
     counts["compared with all cheaper ways" if cheaper is not None else "with too many ways to compare"] += 1
     return [f"{answer.job}: {'; '.join(answer.ways[0].text)}, and cheaper: {cheaper}"] if cheaper else []
 
@@ -73,6 +73,8 @@ _CHECKS: dict[str, Callable[[FreshStores, Explanation, Counter[str]], list[str]]
 _WITH_WAYS = {"ways", "cost"}
 #: One of so many clusters is large: a small one has as many kinds of reasons, and is checked sooner.
 _LARGE_EACH = 10
+#: Cheaper ways that are run beside one.
+_CHEAPER_MAX = 40
 
 
 def check(checks: tuple[str, ...], language: str, seed: int) -> Checked:

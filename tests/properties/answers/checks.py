@@ -25,7 +25,7 @@ T = TypeVar("T")
 #: Obstacles of which all sets are run, and how many sets.
 _CANDIDATES_MAX, _SETS_MAX = 9, 60
 #: Cheaper ways that are run beside one; where there are more, a way is not compared.
-_CHEAPER_MAX = 40
+_CHEAPER_MAX = 120
 #: By how much the first way may be dearer than the cheapest.
 _DEARER = 1.05
 
@@ -170,9 +170,9 @@ def changed(world: World, changes: tuple[str, ...]) -> Draft:
     return draft
 
 
-def cheaper_way(stores: FreshStores, answer: Explanation) -> str | None:
+def cheaper_way(stores: FreshStores, answer: Explanation, ways_max: int = _CHEAPER_MAX) -> str | None:
     """Return a way out of the steps of an answer's first that costs less by more than a twentieth, "" where none of
-    them places the job, None where there are too many to run. Steps of last resort are compared with a way that has
+    them places the job, None where there are more than ``ways_max`` to run. Steps of last resort are compared with a way that has
     one."""
     job, way = answer.job, answer.ways[0]
     lifts = tuple(Lift(part.code, part.name) for part in answer.parts)
@@ -183,7 +183,7 @@ def cheaper_way(stores: FreshStores, answer: Explanation) -> str | None:
     for steps in (*((each,) for each in general), *product(*by_lift)):
         if is_last or not any(step.is_last_resort for step in steps):
             found |= _counts_below(steps, most)
-        if len(found) > _CHEAPER_MAX:
+        if len(found) > ways_max:
             return None
     return next(
         ("; ".join(text) for text, chosen in found.items() if stores.starts_twice(job, draft_of(stores.world, chosen))),
