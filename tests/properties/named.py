@@ -57,8 +57,9 @@ def _amount(tables: Tables, row: Any) -> dict[str, float]:
 def _offered(tables: Tables) -> set[str]:
     """What some node has, or a queue speaks of."""
     amounts = [amount for node in tables.nodes.facts.objs for amount in (node.allocatable, node.oversubscription)]
-    for queue in tables.queues.objs:
-        amounts += [a for a in (queue.capability, queue.deserved, queue.guarantee, queue.allocated) if a is not None]
+    for queue, status in zip(tables.queues.objs, tables.queue_statuses.objs, strict=True):
+        stated = (queue.capability, queue.deserved, queue.guarantee, status.allocated)
+        amounts += [amount for amount in stated if amount is not None]
     return {name for amount in amounts for name in amount.scalars or ()}
 
 
@@ -76,9 +77,15 @@ def _nodes(tables: Tables) -> dict[str, Any]:
 
 
 def _queues(tables: Tables) -> dict[str, Any]:
-    queues = tables.queues
+    queues, statuses = tables.queues, tables.queue_statuses
     return {
-        name: (queues.objs[q], queues.weight[q], queues.open[q], _amount(tables, queues.guarantee[q]))
+        name: (
+            statuses.objs[q].added_to(queues.objs[q]),
+            _amount(tables, statuses.allocated[q]) if statuses.objs[q].allocated is not None else {},
+            queues.weight[q],
+            queues.open[q],
+            _amount(tables, queues.guarantee[q]),
+        )
         for q, name in enumerate(queues.names)
     }
 

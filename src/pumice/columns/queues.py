@@ -1,4 +1,7 @@
-"""Queues as columns. What a policy computes about queues is in columns of its plugins (``World.column``)."""
+"""Queues as columns: what they state (``QueueTable``), and what was written about them (``QueueStatusTable``).
+
+What a policy computes about queues is in columns of its plugins (``World.column``).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import CPU, F64, I32, MEMORY, Bool, ResourceAxis
 from pumice.columns.table import Table, number, objects
-from pumice.model.queue import Queue, QueueSharing
+from pumice.model.queue import Queue, QueueSharing, QueueStatus, without_status
 from pumice.model.resources import Resource
 
 #: The resources that queues share by quota, in the order of the columns (Q, 3).
@@ -19,8 +22,8 @@ _NOTHING = QueueSharing()
 
 
 class QueueTable(Table):
-    """Q rows in the order (creation, name). Replaced when a queue is added, removed, or changed in more than its
-    status.
+    """Q rows in the order (creation, name), without statuses. Replaced when a queue is added, removed, or changed in
+    more than its status.
 
     Amounts are (Q, R), or (Q, 3) for queues that share by quota: milli-cores, bytes and milli-devices of GPUs.
     """
@@ -40,8 +43,6 @@ class QueueTable(Table):
     deserved: F64 = number(np.float64)
     #: inf where unlimited.
     capability: F64 = number(np.float64, np.inf)
-    #: What the status says is allocated; nan if it says nothing.
-    stated: F64 = number(np.float64, np.nan)
     #: inf where unlimited, as for ``limit``.
     quota: F64 = number(np.float64)
     limit: F64 = number(np.float64)
@@ -52,11 +53,11 @@ class QueueTable(Table):
         return cls(versions, (), axis)
 
     def __init__(self, versions: Versions, queues: Iterable[Queue], axis: ResourceAxis) -> None:
-        amounts = dict.fromkeys(("guarantee", "deserved", "capability", "stated"), (len(axis),))
+        amounts = dict.fromkeys(("guarantee", "deserved", "capability"), (len(axis),))
         super().__init__(versions, amounts | dict.fromkeys(("quota", "limit", "over_weight"), (len(SHARED),)))
         self._axis = axis
         # The order of rows breaks ties, so it must not depend on the order of arrival.
-        objs = sorted(queues, key=lambda q: (q.creation, q.name))
+        objs = sorted(map(without_status, queues), key=lambda q: (q.creation, q.name))
         self.row_of = {queue.name: row for row, queue in enumerate(objs)}
         self._resize(len(objs))
         for row, queue in enumerate(objs):
@@ -95,20 +96,10 @@ class QueueTable(Table):
             guarantee=self._axis.offer(queue.guarantee),
             deserved=self._axis.offer(queue.deserved),
             capability=np.inf if queue.capability is None else self._limit(queue.capability),
-            stated=self._stated(queue),
             quota=[np.inf if share.quota is None else share.quota for share in shares],
             limit=[np.inf if share.limit is None else share.limit for share in shares],
             over_weight=[share.over_quota_weight for share in shares],
         )
-
-    def take_status(self, row: int, queue: Queue) -> None:
-        """Replace a queue by one that differs in its status only."""
-        # In place, and not by a new table: the scheduler itself writes statuses, and each write would otherwise make
-        # all that rests on queues out of date.
-        self.write(row, objs=queue, stated=self._stated(queue))
-
-    def _stated(self, queue: Queue) -> F64 | float:
-        return np.nan if queue.allocated is None else self._axis.offer(queue.allocated)
 
     def _limit(self, capability: Resource) -> F64:
         """Return a capability as a row. Shape (R,).
@@ -121,3 +112,31 @@ class QueueTable(Table):
         named[[CPU, MEMORY]] = limit[[CPU, MEMORY]] > 0
         limit[~named] = np.inf
         return limit
+
+
+# A table of its own: the scheduler writes statuses itself, and each write would otherwise make all that rests on queues
+# out of date.
+class QueueStatusTable(Table):
+    """What was last written about queues, in the rows of ``QueueTable``. Shape of ``allocated``: (Q, R)."""
+
+    objs: Sequence[QueueStatus] = objects()
+    #: nan if the status says nothing.
+    allocated: F64 = number(np.float64, np.nan)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        return cls(versions, (), axis)
+
+    def __init__(self, versions: Versions, statuses: Iterable[QueueStatus], axis: ResourceAxis) -> None:
+        super().__init__(versions, {"allocated": (len(axis),)}, stamped=False)
+        self._axis = axis
+        found = list(statuses)
+        self._resize(len(found))
+        for row, status in enumerate(found):
+            self.write(row, alive=True)
+            self.take(row, status)
+
+    def take(self, row: int, status: QueueStatus) -> None:
+        """Replace the status of a queue."""
+        allocated = np.nan if status.allocated is None else self._axis.offer(status.allocated)
+        self.write(row, objs=status, allocated=allocated)

@@ -31,7 +31,7 @@ from pumice.columns.objects.api_objects import (
     ZoneTable,
 )
 from pumice.columns.objects.usages import HistoryTable, LabelUsageTable, UsageTable
-from pumice.columns.queues import QueueTable
+from pumice.columns.queues import QueueStatusTable, QueueTable
 from pumice.columns.table import Table
 from pumice.columns.tasks import TaskTable
 from pumice.columns.topology.hypernodes import HyperNodeTree, build_tree
@@ -54,6 +54,7 @@ class Tables:
     jobs: JobTable
     subs: SubJobTable
     queues: QueueTable
+    queue_statuses: QueueStatusTable
     classes: ClassTable
     budgets: BudgetTable
     topologies: TopologyTable

@@ -315,7 +315,7 @@ class Queue(Row):
 
     @property
     def obj(self) -> QueueObject:
-        """The latest queue."""
+        """The latest queue, without its status."""
         return self.tables.queues.objs[self.row]
 
     @property

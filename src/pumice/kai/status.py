@@ -17,6 +17,7 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import CycleTrace, JobsEntry
+from pumice.framework.memo import ground
 from pumice.kai.delay import evicted_jobs
 from pumice.kai.engine.tree_order import QueueTree, queue_tree
 from pumice.kai.reasons import reason_of
@@ -309,20 +310,19 @@ def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[s
     """Return what queues hold, including queues below them, for queues whose status says otherwise."""
     tables, tree = ssn.tables, queue_tree(ssn)
     sums = [summed_up(tree, own) for own in amounts_by_queue(tables, amounts)]
-    before = ssn.world.before.queues
-    assert before.stamps is not None
+    before, statuses = ssn.world.before.queues, tables.queue_statuses
     # If neither the sums nor the queues changed since all statuses were up to date, there is nothing to compare.
-    rests_on = (*(each.tobytes() for each in sums), before.stamps.tobytes())
+    rests_on = (*(each.tobytes() for each in sums), *ground(before["names"], before["objs"], statuses["objs"]))
     if ssn.memo.recall("settled queues", rests_on):
         return {}, {}
     allocated: dict[str, Resource] = {}
     usages: dict[str, QueueUsage] = {}
     children = _children(tables)
-    for row, queue in enumerate(tables.queues.objs):
+    for row, (name, status) in enumerate(zip(tables.queues.names, statuses.objs, strict=True)):
         held, fast, asked = (_resource(each[row].tolist()) for each in sums)
         usage = QueueUsage(fast, asked, tuple(children.get(row, ())))
-        if (queue.allocated, queue.usage) != (held, usage):
-            allocated[queue.name], usages[queue.name] = held, usage
+        if (status.allocated, status.usage) != (held, usage):
+            allocated[name], usages[name] = held, usage
     if not allocated:
         ssn.memo.keep("settled queues", rests_on, True)
     return allocated, usages

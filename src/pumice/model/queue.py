@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.resources import EMPTY, Resource
@@ -100,6 +101,31 @@ class Queue(Struct, frozen=True):
         """True if an unreadable field may have forbidden something."""
         # The decoder closes such a queue, so the state says whether what is unreadable could have forbidden something.
         return bool(self.unparsable) and self.state == "Closed" and not self.reclaimable
+
+
+# Apart from the spec, because the scheduler writes it itself: what follows from the spec must survive such a write.
+class QueueStatus(Struct, frozen=True):
+    """The fields of a queue that change with a write of its status."""
+
+    allocated: Resource | None = None
+    usage: QueueUsage | None = None
+    resource_version: str = ""
+
+    @classmethod
+    def of(cls, queue: Queue) -> QueueStatus:
+        """Return the status of a queue."""
+        # Three fields and no copy of the rest, so that each fact of a queue has one place.
+        return cls(queue.allocated, queue.usage, queue.resource_version)
+
+    def added_to(self, spec: Queue) -> Queue:
+        """Return a queue with this status."""
+        # The version goes with the status: it changes with each write, also of one that says the same.
+        return replace(spec, allocated=self.allocated, usage=self.usage, resource_version=self.resource_version)
+
+
+def without_status(queue: Queue) -> Queue:
+    """Return what a queue states: the same one with an empty status."""
+    return QueueStatus().added_to(queue)
 
 
 class PriorityClass(Struct, frozen=True):

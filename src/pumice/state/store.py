@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isnan
-from operator import attrgetter
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,7 +18,7 @@ from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.ledger import Accounting, Ledger
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.objects.device_amounts import Amounts
-from pumice.columns.queues import QueueTable
+from pumice.columns.queues import QueueStatusTable, QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
 from pumice.columns.topology.hypernodes import build_tree
@@ -31,7 +30,7 @@ from pumice.model.devices.gpu import GPU_RESOURCE, asks_for_gpus, is_gpu
 from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import PriorityClass, Queue, QueueStatus, without_status
 from pumice.model.resources import Resource
 from pumice.model.status import COMPLETED_STATUSES
 from pumice.model.topology import HyperNode
@@ -235,10 +234,10 @@ class Store:
         known = self.queues.get(queue.name)
         self.queues[queue.name] = queue
         row = self._tables.queues.row_of.get(queue.name)
-        if known is None or row is None or _but_status(queue) != _but_status(known):
+        if known is None or row is None or without_status(queue) != without_status(known):
             self._stale_queues = True
         else:
-            self._tables.queues.take_status(row, queue)
+            self._tables.queue_statuses.take(row, QueueStatus.of(queue))
 
     def _version_of(self, node: str) -> str:
         known = self.nodes.get(node)
@@ -416,7 +415,10 @@ class Store:
         self._stale_tree = True  # it names rows of nodes
 
     def _make_queues(self) -> None:
-        self._tables.queues = QueueTable(self._versions, self.queues.values(), self._tables.axis)
+        tables = self._tables
+        queues = tables.queues = QueueTable(self._versions, self.queues.values(), tables.axis)
+        statuses = (QueueStatus.of(self.queues[name]) for name in queues.names)
+        tables.queue_statuses = QueueStatusTable(self._versions, statuses, tables.axis)
         self._jobs.all_queues_stale()
         self._stale_queues = False
 
@@ -432,12 +434,6 @@ class Store:
             for row, place in zip(rows, held[rows].tolist(), strict=True):
                 table.write(row, **{name: tables.tree.row_of.get(before[place], -1)})
         self._stale_tree = False
-
-
-#: The fields of a queue without its status, which the scheduler writes itself.
-_but_status = attrgetter(
-    *(name for name in Queue.__struct_fields__ if name not in ("resource_version", "allocated", "usage"))
-)
 
 
 def _amounts_of(queue: Queue) -> list[Resource]:

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
-from pumice.columns.queues import QueueTable
-from pumice.model.queue import Queue
+from pumice.columns.queues import QueueStatusTable, QueueTable
+from pumice.model.queue import Queue, QueueStatus, QueueUsage, without_status
 from pumice.model.resources import Resource
 from pumice.testing.build import GPU, queue, resource
 
@@ -73,16 +73,23 @@ def test_guarantee_is_nothing_where_it_is_not_given() -> None:
     assert found.guarantee.tolist() == [[0, 0, 0, 0], [1000, GI, 1000, 0]]
 
 
-def test_what_was_stated_last() -> None:
-    found = table(queue("a"), queue("b", allocated=resource(1)))
-    assert np.isnan(found.stated[0]).all()
-    assert found.stated[1].tolist() == [1000, 0, 0, 0]
-    again = queue("a", 9, allocated=resource(2))
-    found.take_status(0, again)
-    assert (found.stated[0].tolist(), found.objs[0]) == ([2000, 0, 0, 0], again)
-    assert found.weight[0] == 1, "nothing but the status is taken in"
-    found.take_status(0, queue("a"))
-    assert np.isnan(found.stated[0]).all()
+def test_amounts_of_statuses() -> None:
+    statuses = [QueueStatus.of(each) for each in (queue("a"), queue("b", allocated=resource(1)))]
+    found = QueueStatusTable(Versions(), statuses, AXIS)
+    assert np.isnan(found.allocated[0]).all()
+    assert found.allocated[1].tolist() == [1000, 0, 0, 0]
+    again = QueueStatus(resource(2), resource_version="9")
+    found.take(0, again)
+    assert (found.allocated[0].tolist(), found.objs[0]) == ([2000, 0, 0, 0], again)
+    found.take(0, QueueStatus())
+    assert np.isnan(found.allocated[0]).all()
+
+
+def test_queues_are_kept_without_their_statuses() -> None:
+    status = QueueStatus(resource(1), QueueUsage(requested=resource(2)), "7")
+    written = status.added_to(queue("a", weight=3))
+    assert table(written).objs[0] == queue("a", weight=3) == without_status(written)
+    assert QueueStatus.of(written) == status
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.state.store import Store
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, pods, queue, resource, run, session
 
-TABLES = ("nodes", "tasks", "jobs", "subs", "queues", "classes")
+TABLES = ("nodes", "tasks", "jobs", "subs", "queues", "queue_statuses", "classes")
 
 
 def store() -> Store:

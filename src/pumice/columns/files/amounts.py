@@ -11,30 +11,41 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.files.references import PartsDiffer
-from pumice.columns.queues import QueueTable
+from pumice.columns.queues import QueueStatusTable, QueueTable
 from pumice.columns.table import Table
 from pumice.columns.tables import NAMES, Tables
 
 #: The largest number that an amount may be: what 10 billion objects of the largest quantity add up to.
 AMOUNT_MAX = 1e29
 #: Columns in which a number that is not finite has a meaning: no limit, no status.
-_NOT_FINITE = {"queues.capability": np.inf, "queues.quota": np.inf, "queues.limit": np.inf, "queues.stated": np.nan}
+_NOT_FINITE = {
+    "queues.capability": np.inf,
+    "queues.quota": np.inf,
+    "queues.limit": np.inf,
+    "queue_statuses.allocated": np.nan,
+}
 
 
-def check_amounts(tables: Tables, queues: QueueTable) -> None:
-    """Raise PartsDiffer if a number is none that a store holds. ``queues``: made anew from the objects."""
+def check_amounts(tables: Tables, queues: QueueTable, statuses: QueueStatusTable) -> None:
+    """Raise PartsDiffer if a number is none that a store holds. ``queues`` and ``statuses``: made anew from the
+    objects."""
     classes = tables.classes
     rows = classes.alive.nonzero()[0]
     if len(rows):
         _check_same("classes", rows, classes, classes.amounts_of([classes.specs[row] for row in rows.tolist()]))
-    queue_numbers = {name: getattr(queues, name) for name, field in queues.FIELDS.items() if field.dtype != np.object_}
-    _check_same("queues", np.arange(len(queues)), tables.queues, queue_numbers)
+    _check_same("queues", np.arange(len(queues)), tables.queues, _numbers(queues))
+    _check_same("queue_statuses", np.arange(len(queues)), tables.queue_statuses, _numbers(statuses))
     _check_finite("nodes.allocatable", tables.nodes.facts.allocatable)
     for name in NAMES:
         table: Table = getattr(tables, name)
         for column, field in table.FIELDS.items():
             if np.dtype(field.dtype).kind == "f":
                 _check_finite(f"{name}.{column}", getattr(table, column))
+
+
+def _numbers(table: Table) -> dict[str, AnyArray]:
+    """Return the columns of a table that hold no Python values."""
+    return {name: getattr(table, name) for name, field in table.FIELDS.items() if field.dtype != np.object_}
 
 
 def _check_same(name: str, rows: AnyArray, table: Table, wanted: Mapping[str, AnyArray]) -> None:

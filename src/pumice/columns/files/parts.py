@@ -20,7 +20,7 @@ from pumice.columns.files.amounts import check_amounts
 from pumice.columns.files.references import PartsDiffer, check_references
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.objects.device_amounts import amounts_by_devices
-from pumice.columns.queues import QueueTable
+from pumice.columns.queues import QueueStatusTable, QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import NAMES, Tables
 from pumice.columns.topology.hypernodes import build_tree
@@ -107,7 +107,9 @@ def put_together(parts: Parts) -> Snapshot:
     if facts.objs != parts.nodes or len(facts.row_of) != len(facts):
         raise PartsDiffer("nodes are not in the order of their creation and names, or one is there twice")
     tables.nodes = NodeTable(versions, facts)
+    statuses = [status for status in parts.columns["queue_statuses.objs"] if status is not None]
     tables.queues = fresh_queues = QueueTable(versions, queues, axis)
+    tables.queue_statuses = fresh_statuses = QueueStatusTable(versions, statuses, axis)
     # Above, the tables made for nodes and queues fix the order of rows; ``restored`` below replaces their columns.
     labels = [node.labels for node in facts.objs]
     tables.tree = build_tree(parts.hypernodes, facts.names, labels, versions.next())
@@ -115,6 +117,6 @@ def put_together(parts: Parts) -> Snapshot:
         table = getattr(tables, name)
         setattr(tables, name, table.restored({column: parts.columns[f"{name}.{column}"] for column in table.FIELDS}))
     check_references(tables)
-    check_amounts(tables, fresh_queues)
+    check_amounts(tables, fresh_queues, fresh_statuses)
     tables.version = versions.next()
     return Snapshot(tables, parts.number, parts.shard, parts.notes, parts.node_pool)

@@ -25,6 +25,7 @@ _NEEDED = {
     "jobs": ("uids", "tasks", "subs", "role_min"),
     "subs": ("uids", "gids", "tasks"),
     "queues": ("objs", "names"),
+    "queue_statuses": ("objs",),
     "classes": ("specs", "asked"),
     "budgets": ("objs",),
     "topologies": ("objs",),
@@ -108,7 +109,8 @@ def _check_codes(name: str, values: AnyArray, field: Field) -> None:
 
 def _check_fixed(tables: Tables) -> None:
     """Check the tables that have exactly one row for each object."""
-    for name, count in (("nodes", len(tables.nodes.facts)), ("queues", len(tables.queues.row_of))):
+    queues = len(tables.queues.row_of)
+    for name, count in (("nodes", len(tables.nodes.facts)), ("queues", queues), ("queue_statuses", queues)):
         alive = getattr(tables, name).alive
         if len(alive) != count or not alive.all():
             raise PartsDiffer(f"{name}: found {len(alive)} rows for {count} objects")

@@ -12,7 +12,7 @@ from pumice.columns.tables import Tables
 from pumice.model.devices.pod_devices import with_devices
 from pumice.model.events import Object
 from pumice.model.pod import Pod
-from pumice.model.queue import PriorityClass
+from pumice.model.queue import PriorityClass, Queue
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
 
@@ -23,10 +23,16 @@ def objects_in(snapshot: Snapshot, now: float) -> list[Object]:
     return [
         *tables.nodes.facts.objs,
         *tables.tree.objs,
-        *tables.queues.objs,
+        *queues_in(tables),
         *groups_in(tables),
         *pods_in(tables, now),
     ]
+
+
+def queues_in(tables: Tables) -> list[Queue]:
+    """Return every queue with its status."""
+    statuses = zip(tables.queue_statuses.objs, tables.queues.objs, strict=True)
+    return [status.added_to(queue) for status, queue in statuses]
 
 
 def groups_in(tables: Tables) -> list[PodGroup]:

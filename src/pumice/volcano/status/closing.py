@@ -183,7 +183,7 @@ def queue_status(ssn: Session) -> dict[str, Resource]:
     queues, axis, jobs = ssn.tables.queues, ssn.tables.axis, ssn.tables.jobs
     columns = *[jobs[name] for name in HELD_BY_QUEUES], queues["names"], queues["parent"]
     sums = ssn.memo.get("what queues hold", (axis.unoffered, *ground(*columns)), lambda: _summed_up(ssn))
-    differ = np.logical_or.reduce(sums != queues.stated, axis=1).nonzero()[0].tolist()
+    differ = np.logical_or.reduce(sums != ssn.tables.queue_statuses.allocated, axis=1).nonzero()[0].tolist()
     return {queues.names[row]: axis.resource(sums[row]) for row in differ}
 
 
