@@ -1,7 +1,8 @@
 """The code of what is nearest in the way of each job that waits, cheap enough to be read after every cycle.
 
-Jobs of one queue that failed as one, with equal requests and equal findings, have one code. Only codes are shared: the
-blockers of a job, which have its amounts and names, are made for that job (``reasons.blockers``).
+Jobs of one queue with equal requests have one code if they failed as one, with equal findings, or none was tried.
+Only codes are shared: the blockers of a job, which have its amounts and names, are made for that job
+(``reasons.blockers``).
 """
 
 from __future__ import annotations
@@ -44,6 +45,17 @@ def _kind(outcome: Outcome, blockers: Blockers, row: int) -> Hashable | None:
         first = blockers.rejections(row)[:1]
         return queue, own, tuple((type(each), getattr(each, "kind", "")) for each in first)
     # The code of a part that is placed is that of what stopped the next pod, which differs between such jobs.
-    if not failed_as or jobs.signature[row] < 0 or jobs.gated[row] or any(kind is GangPartial for kind, _ in own):
+    if jobs.signature[row] < 0 or jobs.gated[row] or any(kind is GangPartial for kind, _ in own):
+        return None
+    if not failed_as and (own or not _is_untried(outcome, blockers, row)):
         return None
     return queue, own, phase, failed_as, int(jobs.signature[row])
+
+
+def _is_untried(outcome: Outcome, blockers: Blockers, row: int) -> bool:
+    """Return True if no pod of a job has a node and none was tried: what its blockers rest on is equal for all such
+    jobs of one queue and signature."""
+    jobs, trace = outcome.tables.jobs, outcome.trace
+    is_whole = jobs.counts[row, TaskStatus.PENDING] == jobs.size[row]
+    # Of gangs of KAI the cycle keeps reasons of their own.
+    return bool(is_whole) and row not in trace.tried and not blockers.is_gang(row)

@@ -33,6 +33,9 @@ def incomplete(view: View, job: int, text: str = "") -> GangIncomplete | None:
 def held_back(view: View, job: int, *, by_its_queue: bool = False) -> Gated | None:
     """Return the gates that hold back so many of its waiting pods that it cannot start; of a job that runs, all.
     ``by_its_queue``: the gate that the scheduler takes off once the queue takes the pod on, too."""
+    # Most jobs have no gates, and thousands of pods are not looked at for them.
+    if not by_its_queue and not view.tables.jobs.gated[job]:
+        return None
     pods = [view.tables.tasks.pods[row] for row in view.waiting_rows(job)]
     gated = [pod for pod in pods if pod.gates and (by_its_queue or pod.gates != (QUEUE_GATE,))]
     if not gated or len(pods) - len(gated) >= view.needed(job):

@@ -140,27 +140,29 @@ class View:
 
     def others(self, job: int) -> AnyArray:
         """Return the tasks that are on nodes, without those of the job for which a node is only reserved."""
-        tasks = self.tables.tasks
-        reserved = (tasks.job == job) & (tasks.status == TaskStatus.PIPELINED)
-        found: AnyArray = (tasks.alive & (tasks.view_node >= 0) & ~reserved).nonzero()[0]
+        tasks, rows = self.tables.tasks, self._on_nodes
+        # Most jobs have no node reserved, and then it is one answer for all of them.
+        if not self.tables.jobs.counts[job, TaskStatus.PIPELINED]:
+            return rows
+        found: AnyArray = rows[(tasks.job[rows] != job) | (tasks.status[rows] != TaskStatus.PIPELINED)]
         return found
 
     @cached_property
     def by_namespace(self) -> dict[str, I64]:
         """The tasks on nodes of each namespace."""
         pods = self.tables.tasks.pods
-        return self._grouped((pods[row].namespace, row) for row in self._on_nodes)
+        return self._grouped((pods[row].namespace, row) for row in self._on_nodes.tolist())
 
     @cached_property
     def by_label(self) -> dict[tuple[str, str], I64]:
         """The tasks on nodes with each label, as (key, value)."""
         pods = self.tables.tasks.pods
-        return self._grouped((label, row) for row in self._on_nodes for label in pods[row].labels.items())
+        return self._grouped((label, row) for row in self._on_nodes.tolist() for label in pods[row].labels.items())
 
     @cached_property
-    def _on_nodes(self) -> list[int]:
+    def _on_nodes(self) -> AnyArray:
         tasks = self.tables.tasks
-        found: list[int] = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0].tolist()
+        found: AnyArray = (tasks.alive & (tasks.view_node >= 0)).nonzero()[0]
         return found
 
     @staticmethod
