@@ -137,7 +137,6 @@ class Asker:
                 {
                     "job": key,
                     "at": now,
-                    "simulated": [min(quantile, self.horizon.until_s) for quantile in each.simulated_s],
                     "quantiles": [min(quantile, self.horizon.until_s) for quantile in quantiles],
                     "easy": self.horizon.until_s if limit is None else limit,
                     "drain": min(place / rate, self.horizon.until_s) if rate else self.horizon.until_s,
@@ -153,7 +152,6 @@ def figures(asked: Sequence[dict[str, Any]], until_s: float) -> dict[str, Any]:
         return {"predictions": len(asked), "known": 0}
     waits = np.minimum([each["waited_s"] for each in known], until_s)
     told = np.array([each["quantiles"] for each in known])
-    raw = np.array([each["simulated"] for each in known])
     errors = {name: np.abs(np.array([each[name] for each in known]) - waits) for name in ("easy", "drain")}
     errors["told"] = np.abs(told[:, 2] - waits)
     return {
@@ -161,10 +159,6 @@ def figures(asked: Sequence[dict[str, Any]], until_s: float) -> dict[str, Any]:
         "known": len(known),
         "within_80": _within(told[:, 1], told[:, 3], waits),
         "within_95": _within(told[:, 0], told[:, 4], waits),
-        "uncorrected": {
-            "within_80": _within(raw[:, 1], raw[:, 3], waits),
-            "within_95": _within(raw[:, 0], raw[:, 4], waits),
-        },
         "median_error_h": {name: round(float(np.median(each)) / 3600, 3) for name, each in errors.items()},
         "mean_error_h": {name: round(float(np.mean(each)) / 3600, 3) for name, each in errors.items()},
     }

@@ -58,12 +58,12 @@ def predictions_of(world: World, until_s: float, samples: int, seed: int) -> Pre
 
 
 def _predicted(world: World, **horizon: Any) -> Predictions:
-    from pumice.ours.start_scores import correction_in
+    from pumice.ours.start_scores import record_in
     from pumice.sim.starts.predicted import predicted_starts
     from pumice.sim.starts.samples import Horizon
 
-    objects, correction = world.objects.values(), correction_in(world.notes)
-    return predicted_starts(objects, world.policy, world.now, Horizon(**horizon), correction=correction)
+    objects, record = world.objects.values(), record_in(world.notes)
+    return predicted_starts(objects, world.policy, world.now, Horizon(**horizon), record=record)
 
 
 def as_seen(found: Predictions, hidden: HiddenNames) -> Predictions:

@@ -1,7 +1,7 @@
 """Predict starts while a scheduler runs, compare them with what happens, and write them on PodGroups.
 
-The simulations run in a process of their own with a low priority (``AnswerPages.starts``). What became of predictions
-corrects the next ones, also those that ``pumice explain --starts --server`` prints.
+The simulations run in a process of their own with a low priority (``AnswerPages.starts``). How right they were is said
+beside the next ones, also by ``pumice explain --starts --server``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PredictedStarts:
 
     def notes(self) -> dict[str, float]:
         """Return what became of predictions so far, as notes of a snapshot."""
-        return self._scores.correction(self._now()).to_notes()
+        return self._scores.record().to_notes()
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -108,7 +108,7 @@ class PredictedStarts:
             if _started(cache, group) is not None:
                 annotations = removal(group)
             elif start is not None:
-                simulated, written = self._corrected(start, float(found["at"]), float(found["until_s"]))
+                simulated, written = _said_of(start, float(found["at"]), float(found["until_s"]))
                 annotations = start_difference(group, start_annotations(written, record), now)
             else:
                 # One that came after the snapshot, or does not wait for nodes: nothing is said.
@@ -116,17 +116,6 @@ class PredictedStarts:
             if annotations and not self._refused.holds_back(key):
                 changes.append(_Change(group, annotations, simulated))
         return sorted(changes, key=lambda change: bool(removal(change.group)))
-
-    def _corrected(self, start: Mapping[str, Any], at: float, until_s: float) -> tuple[F64 | None, WrittenStart]:
-        """Return the quantiles of the simulations, None if there were none, and what is said of a job."""
-        simulated = np.array(start["simulated_s"], dtype=np.float64)
-        if simulated.shape != (len(LEVELS),):
-            return None, WrittenStart([np.inf] * len(LEVELS), start["why_not"])
-        # Not as the process that has simulated corrects them: by what is known now.
-        corrected = self._scores.corrected(simulated, at)
-        return simulated, WrittenStart(
-            np.where(corrected >= until_s, np.inf, at + corrected).tolist(), start["why_not"]
-        )
 
     async def _write(self, change: _Change) -> bool:
         """Return True if it was written."""
@@ -151,3 +140,11 @@ def _started(cache: InformerCache, group: PodGroup) -> float | None:
         return None
     since = [pod.start_time for key in placed if (pod := cache.pods.get(key)) is not None and pod.start_time]
     return min(since, default=0.0)
+
+
+def _said_of(start: Mapping[str, Any], at: float, until_s: float) -> tuple[F64 | None, WrittenStart]:
+    """Return the quantiles of the simulations, None if there were none, and what is said of a job."""
+    simulated = np.array(start["simulated_s"], dtype=np.float64)
+    if simulated.shape != (len(LEVELS),):
+        return None, WrittenStart([np.inf] * len(LEVELS), start["why_not"])
+    return simulated, WrittenStart(np.where(simulated >= until_s, np.inf, at + simulated).tolist(), start["why_not"])

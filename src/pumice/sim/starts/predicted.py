@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -16,7 +15,7 @@ from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.past_job import PastJob
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.ours.predictor import Predictor
-from pumice.ours.start_scores import Record, StartCorrection, StartScores, simulated_quantiles
+from pumice.ours.start_scores import Record, StartScores, simulated_quantiles
 from pumice.sim.starts.samples import WEEK, Horizon, Starts, as_past_job, sampled_starts
 from pumice.sim.workloads.work import LooseGang
 
@@ -29,7 +28,7 @@ class StartPrediction(Struct, frozen=True):
 
     ``middle_s``: half of the simulations are earlier. ``low_80_s``, ``high_80_s``, ``low_95_s``, ``high_95_s``: the
     start is between them with that probability. ``why_not``: why nothing can be said, "" if something can.
-    ``simulated_s``: quantiles of the simulations (LEVELS), before they are corrected; () if there are none.
+    ``simulated_s``: quantiles of the simulations (LEVELS), at most the time that is simulated; () if there are none.
     """
 
     middle_s: float
@@ -63,13 +62,13 @@ def predicted_starts(
     past: Sequence[PastJob] | None = None,
     predictor: Predictor | None = None,
     scores: StartScores | None = None,
-    correction: StartCorrection | None = None,
+    record: Record | None = None,
 ) -> Predictions:
     """Return when each waiting job starts, by simulating on from ``now`` (seconds since the epoch).
 
     ``past``: jobs that came, by their arrival; without them those among the objects. ``predictor``: of run times;
-    without one it learns from the jobs of ``past`` that have ended. ``scores``: of earlier predictions, which correct
-    these and to which these are added. ``correction``: what scores that are kept elsewhere say.
+    without one it learns from the jobs of ``past`` that have ended. ``scores``: of earlier predictions, to which these
+    are added. ``record``: how right earlier ones were, by scores that are kept elsewhere.
     """
     found = list(objects)
     past = past_jobs(found) if past is None else past
@@ -79,13 +78,12 @@ def predicted_starts(
             predictor.learn(job)
     starts = sampled_starts(found, policy, now, predictor, past, horizon)
 
-    def corrected(key: str, raw_s: F64) -> F64:
-        if scores is not None:
-            return scores.add(key, now, raw_s).quantiles_s
-        return raw_s if correction is None else correction.corrected(raw_s)
-
-    by_job = {key: _prediction(each, starts, horizon, partial(corrected, key)) for key, each in starts.by_job.items()}
-    record = scores.record() if scores is not None else correction.record if correction is not None else None
+    by_job = {key: _prediction(each, starts, horizon) for key, each in starts.by_job.items()}
+    if scores is not None:
+        for key, each in by_job.items():
+            if each.simulated_s:
+                scores.add(key, now, np.array(each.simulated_s))
+        record = scores.record()
     return Predictions(by_job, starts.samples, starts.until_s, len(predictor), starts.by_age, record)
 
 
@@ -111,23 +109,20 @@ def past_jobs(objects: Iterable[Object]) -> list[PastJob]:
     return sorted(found, key=lambda job: (job.arrived, job.key))
 
 
-def _prediction(starts_s: F64, starts: Starts, horizon: Horizon, corrected: Callable[[F64], F64]) -> StartPrediction:
+def _prediction(starts_s: F64, starts: Starts, horizon: Horizon) -> StartPrediction:
     if not len(starts_s):
         why_not = f"no simulation ended within {horizon.steps_max:,} steps"
         return StartPrediction(np.inf, np.inf, np.inf, np.inf, np.inf, why_not)
     # Waits beyond the time that is simulated are unknown: that time is what is known of them.
     raw = np.minimum(simulated_quantiles(np.minimum(starts_s, starts.until_s)), starts.until_s)
-    quantiles = corrected(raw)
-    is_beyond = quantiles >= starts.until_s - _EQUAL_S
-    low_95, low_80, middle, high_80, high_95 = np.where(is_beyond, np.inf, quantiles).tolist()
+    is_beyond = raw >= starts.until_s - _EQUAL_S
+    low_95, low_80, middle, high_80, high_95 = np.where(is_beyond, np.inf, raw).tolist()
     why_not = _why_not(starts_s, starts) if np.isinf(middle) else ""
     return StartPrediction(middle, low_80, high_80, low_95, high_95, why_not, tuple(raw.tolist()))
 
 
 def _why_not(starts_s: F64, starts: Starts) -> str:
     count = int(np.isinf(starts_s).sum())
-    if not count:
-        return "earlier predictions were so much too early that it may start after the time that is simulated"
     text = f"in {count} of {len(starts_s)} simulations it does not start within the time that is simulated"
     # Names of others are not for everyone who may see this job.
     return text if not starts.by_age else f"{text}; without an estimate, so by age alone: {len(starts.by_age)} running"

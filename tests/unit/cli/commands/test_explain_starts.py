@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pumice.cli.main import main
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
-from pumice.ours.start_scores import Record, StartCorrection
+from pumice.ours.start_scores import Record
 from pumice.runtime.files import snapshot_file
 
 #: A node of 4 cores: a runs for 3 h, since 1 h; b waits for it.
@@ -89,7 +89,7 @@ def test_a_snapshot_says_how_often_earlier_predictions_were_right(tmp_path: Path
     file = tmp_path / "cycle.pumice"
     CliRunner().invoke(main, ["simulate", str(Path(GANG).parent / "demo"), "--save-cycle", "12", str(file)])
     cycle = snapshot_file.read_cycle(file)
-    notes = StartCorrection(Record(50, 41, 48)).to_notes()
+    notes = Record(50, 41, 48).to_notes()
     snapshot_file.write_cycle(file, replace(cycle, snapshot=replace(cycle.snapshot, notes=notes)))
     words = ["explain", "--all", str(file), "--starts", "--within", "1h", "--samples", "1"]
     result = CliRunner().invoke(main, words)

@@ -17,7 +17,7 @@ from pumice.kube.writers.start_annotations import RECORD, START, UNKNOWN
 from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.ours.start_scores import correction_in
+from pumice.ours.start_scores import record_in
 from pumice.testing.build import podgroup, pods
 
 HOUR = 3600.0
@@ -126,8 +126,8 @@ async def test_what_became_of_predictions_is_counted_and_written_beside_the_next
     found.waits["d"] = HOUR
     await found.predicted.renew()
     assert found.annotations("d")[RECORD] == "of 2 earlier predictions 1 within 80 %, 1 within 95 %"
-    correction = correction_in(found.predicted.notes())
-    assert correction is not None and (correction.record.known, correction.record.within_80) == (2, 1)
+    record = record_in(found.predicted.notes())
+    assert record is not None and (record.known, record.within_80) == (2, 1)
 
 
 async def test_without_an_answer_nothing_is_written() -> None:
