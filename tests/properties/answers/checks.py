@@ -172,8 +172,8 @@ def changed(world: World, changes: tuple[str, ...]) -> Draft:
 
 def cheaper_way(stores: FreshStores, answer: Explanation, ways_max: int = _CHEAPER_MAX) -> str | None:
     """Return a way out of the steps of an answer's first that costs less by more than a twentieth, "" where none of
-    them places the job, None where there are more than ``ways_max`` to run. Steps of last resort are compared with a way that has
-    one."""
+    them places the job, None where there are more than ``ways_max`` to run. Steps of last resort are compared with a
+    way that has one."""
     job, way = answer.job, answer.ways[0]
     lifts = tuple(Lift(part.code, part.name) for part in answer.parts)
     general, by_lift = steps_for(stores.one, job, lifts, tuple(part.blocker for part in answer.parts))
