@@ -25,8 +25,8 @@ JOBS_MAX = 4096
 _GROUP_MIN = 8
 #: The latest of a group that count: habits change. Long run times are rare, and need many.
 _GROUP_MAX = 1024
-#: Points that stand for the run time of a job that runs on beyond all that have ended: 1 / (1 - u), for u evenly from
-#: 0 to 1, times its age, as drawn_by_age draws it.
+#: Factors of the age of a job that has outlived all ended ones, which give equally likely run times: 1 / (1 - u) for u
+#: evenly from 0 to 1, as drawn_by_age draws it.
 _TAIL = 1.0 / (1.0 - (np.arange(16) + 0.5) / 16)
 
 #: Correlation of the run times of similar jobs that come within 12 hours, each by its level in what was predicted: 0.49
@@ -169,9 +169,10 @@ def _groups(job: PastJob) -> Iterator[_Group]:
 def _survival(ended: F64, running: F64) -> tuple[F64, F64]:
     """Return values, ascending, and their weights, from those that have ended and those that still run, both ascending.
 
-    By the product limit. What is left for those that run beyond all that have ended is theirs alike, and spread over
-    how long jobs of their age go on: without it the longest jobs, which are the last to end, would be missing.
+    By the product limit. The weight that remains belongs to running jobs that have outlived all ended ones, and is
+    spread over _TAIL: without it the longest jobs, which are the last to end, would be missing.
     """
+    # A job that runs is at risk at each value that it has reached, also at its own age.
     at_risk = np.arange(len(ended), 0, -1) + len(running) - np.searchsorted(running, ended)
     survive = np.cumprod(1.0 - 1.0 / at_risk)
     weights = np.concatenate(([1.0], survive[:-1])) / at_risk
