@@ -114,12 +114,15 @@ class _Search:
     def fewer(self, smallest: tuple[Lift, ...], others: list[Lift]) -> tuple[Lift, ...]:
         """Return a smaller set without which the job starts, past which the cycle led; empty for none.
 
-        One other obstacle may do in place of two."""
+        One other obstacle may do in place of two, and two in place of three."""
         # Not that others come first: where they are gone hardly anything is in the way.
         order = [each for each in others if each.code is Code.ORDER]
         rest = tuple(each for each in others if each not in order)
         without_two = combinations(smallest, len(smallest) - 2)
         found = next((fewer for kept in without_two if (fewer := self.with_one(kept, rest))), ())
+        if not found and len(smallest) > 2:
+            without_three = combinations(smallest, len(smallest) - 3)
+            found = next((fewer for kept in without_three if (fewer := self.with_two(kept, rest))), ())
         return found or next(((each,) for each in order if self.succeeds((each,))), ())
 
     def with_one(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
@@ -132,6 +135,22 @@ class _Search:
             return (*lifts, *others)
         half = len(others) // 2
         return self.with_one(lifts, others[:half]) or self.with_one(lifts, others[half:])
+
+    def with_two(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
+        """Return these lifts with at most two others without which the job starts; empty for none."""
+        if not self.succeeds((*lifts, *others)):
+            return ()
+        found = (*lifts, *self.needed(lifts, others))
+        return found if len(found) <= len(lifts) + 2 and self.succeeds(found) else ()
+
+    def needed(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
+        """Return the others that are needed beside these lifts, found by halves. The job starts without all of them."""
+        if len(others) <= 1:
+            return others
+        half = len(others) // 2
+        second = () if self.succeeds((*lifts, *others[:half])) else self.needed((*lifts, *others[:half]), others[half:])
+        first = () if self.succeeds((*lifts, *second)) else self.needed((*lifts, *second), others[:half])
+        return (*first, *second)
 
 
 def reason_of(trials: Trials, job: str) -> Reason:

@@ -112,6 +112,9 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
             break
         if rare and len(found) >= _ENOUGH and min(map(_rank, found.values())) < ALTOGETHER:
             continue
+        # Costs grow with counts, so that the cheapest of it would not be among the ways that are given.
+        if len(found) >= WAYS_MAX and _cost_at_least(steps) > sorted(map(_rank, found.values()))[WAYS_MAX - 1]:
+            continue
         smallest = finder.smallest(steps)
         if smallest is not None:
             found.setdefault(smallest.text, smallest)
@@ -120,6 +123,8 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
             found.setdefault(better.text, better)
     ways: list[Way] = []
     for text in sorted(found, key=lambda text: (*cost_of(found[text].chosen).rank, text)):
+        if any(_contains(found[text].chosen, way.chosen) for way in ways):
+            continue
         way = finder.confirmed(found[text])
         if way is not None:
             ways.append(way)
@@ -159,6 +164,23 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
 
 def _rank(found: _Found) -> float:
     return cost_of(found.chosen).rank[0]
+
+
+def _cost_at_least(steps: tuple[Step, ...]) -> float:
+    """Return what the cheapest of some steps costs, for none of the others may be needed."""
+    return min(cost_of([CountedStep(step, 1)]).rank[0] for step in steps)
+
+
+def _contains(chosen: tuple[CountedStep, ...], others: tuple[CountedStep, ...]) -> bool:
+    """Return True if steps make all changes that others make, and more."""
+    return all(any(_covers(each, other) for each in chosen) for other in others)
+
+
+def _covers(one: CountedStep, other: CountedStep) -> bool:
+    if one.step is other.step:
+        return one.count >= other.count
+    lines = [{*each.step.commands(each.count), *each.step.changes(each.count)} for each in (one, other)]
+    return bool(lines[1]) and lines[0] >= lines[1]
 
 
 def cost_of(chosen: Iterable[CountedStep]) -> Cost:

@@ -73,6 +73,17 @@ def test_one_obstacle_takes_the_place_of_two_in_a_reason_of_four() -> None:
     assert smaller_sets(FreshStores(world), found) == (True, True)
 
 
+def test_two_obstacles_take_the_place_of_three_in_a_reason_of_four() -> None:
+    world = random_world(random.Random(200036), "kai", size=SMALL)
+    found = explain(world, "ns/j2", ways=False)
+    assert [(part.code, part.name) for part in found.parts] == [
+        (Code.DEVICE, ""),
+        (Code.ROOM, "memory"),
+        (Code.ROOM, "pods"),
+    ]
+    assert smaller_sets(FreshStores(world), found) == (True, True)
+
+
 @pytest.mark.long
 @each_language
 @pytest.mark.parametrize("part", range(20))
