@@ -133,6 +133,23 @@ def test_domains_of_groups_are_in_that_of_their_set(tmp_path: Path) -> None:
     assert placed["left-0-0"][0] == placed["left-1-0"][0] != placed["right-0-0"][0]
 
 
+def test_a_set_of_groups_that_fits_in_no_rack_is_left_out(tmp_path: Path) -> None:
+    # "left" wants two pods in one rack, and "right" has a pod in each of two.
+    nodes = racks(a=1, b=1, c=1)
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *_nested(left="rack", right="", least=1))
+    assert len(victims) == 2 and sorted(placed) == ["right-0-0", "right-1-0"]
+
+
+def test_a_group_inside_a_set_that_does_not_fit_is_left_out(tmp_path: Path) -> None:
+    groups = [group(f"left-{i}", size, "left", priorityClassName="high") for i, size in enumerate((3, 1))]
+    members = [pod for i, size in enumerate((3, 1)) for pod in pods("volcano", f"left-{i}", *(1,) * size)]
+    sets = [composite("left", 1, "all", rack="rack", priorityClassName="high")]
+    nodes = racks(a=2, b=2)
+    tree = [composite("all", 1, priorityClassName="high"), *sets, *groups, *members]
+    victims, placed = result(tmp_path, *nodes, *filled(nodes), *tree)
+    assert len(victims) == 1 and list(placed) == ["left-1-0"]
+
+
 @pytest.mark.parametrize("free", ["a", "b"])
 def test_a_rack_that_is_free_takes_a_group_without_victims(tmp_path: Path, free: str) -> None:
     nodes = racks(a=2, b=2)

@@ -11,6 +11,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import NodeRows
 from pumice.framework.cycle.session import Session
 from pumice.model.status import TaskStatus
+from pumice.placing.gang_tree import Member
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
 from pumice.volcano.topology.label_domains import domains_to_vacate
@@ -73,6 +74,15 @@ class GangPlaces:
             return [place]
         gradients = gradients_for_sub_job(self._ssn, sub, place.hypernode, EVICT)
         return [self._at(each) for gradient in gradients for each in gradient]
+
+    def inside(self, member: Member, place: GangPlace) -> list[GangPlace]:
+        """Return the places inside one in which a group of the job's tree is tried, in order."""
+        if member.topology is None:
+            return [place]
+        subs = self._ssn.tables.subs.tasks
+        tasks = np.concatenate([subs[each] for each in member.subs]) if member.subs else np.zeros(0, dtype=np.int64)
+        waiting = tasks[self._ssn.tables.tasks.status[tasks] == TaskStatus.PENDING].tolist()
+        return self._in_domains(member.topology.required, tasks, waiting, place)
 
     def before_trials(self, sub: int, place: GangPlace) -> list[GangPlace]:
         """Return the places of a sub-job while nothing of the job is placed and nothing is evicted for it."""

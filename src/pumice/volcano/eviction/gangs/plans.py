@@ -18,7 +18,6 @@ from pumice.framework.cycle.statement import Plan
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.model.blockers import Blocker
 from pumice.volcano.gangs.pending_tasks import PendingTasks
-from pumice.volcano.gangs.readiness import sub_missing
 
 
 class GangPlan(NamedTuple):
@@ -63,17 +62,6 @@ class VictimPrefixes:
     # One list at a time: all of them together are as long as the square of the number of victims.
     def __getitem__(self, at: int) -> list[int]:
         return list(self._chosen[: self._ends[at]])
-
-
-def groups_to_spare(ssn: Session, job: int, waiting: Sequence[WaitingTasks]) -> int:
-    """Return how many of the waiting groups of a flat tree are not needed for its minimum; 0 for other jobs. Any of its
-    groups make it up. Source: KEP-6012."""
-    group = ssn.tables.jobs.groups[job]
-    gang = group.gang if group.native is not None and group.native.is_tree else None
-    if gang is None or gang.min_sub_group is None or gang.children().keys() != {""}:
-        return 0
-    met = sum(sub_missing(ssn, sub) == 0 for sub in ssn.tables.jobs.subs[job])
-    return max(len(waiting) - max(gang.min_sub_group - met, 1), 0)
 
 
 def waiting_tasks_of(ssn: Session, job: int) -> Iterator[WaitingTasks]:

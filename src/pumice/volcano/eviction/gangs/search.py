@@ -23,6 +23,7 @@ from pumice.volcano.eviction.context import EvictionKind
 from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
 from pumice.volcano.eviction.gangs.plans import GangPlan, VictimPrefixes, WaitingTasks, last_of_each, waiting_tasks_of
 from pumice.volcano.eviction.gangs.room import GangRoom
+from pumice.volcano.eviction.gangs.trees import least_need, tree_of
 from pumice.volcano.eviction.gangs.trials import GangTrials
 from pumice.volcano.eviction.gangs.victim_sets import amount_of
 from pumice.volcano.eviction.gangs.victims_by_place import VictimsByPlace
@@ -91,12 +92,12 @@ class GangSearch:
             return {}
         places, limits = GangPlaces(self._ssn, job), self._limits
         domains = places.of_job(waiting, promised_kept=limits.promised_kept)[: limits.domains]
-        trials = GangTrials(self._ssn, places, sub_queues, self._nodes, self._reason)
+        trials = GangTrials(self._ssn, places, sub_queues, self._nodes, self._reason, self._budget.spend)
         # A plan without victims succeeds if the gang fits as it is.
         if limits.only_in_need and any(self._plan(stmt, trials, each, []) is not None for each in domains):
             self.findings.append(RoomIsFree())
             return {}
-        return self._among(stmt, job, domains, trials, self._need(sub_queues, waiting, trials.spare))
+        return self._among(stmt, job, domains, trials, self._need(job, sub_queues, waiting))
 
     def _among(
         self, stmt: Statement, job: int, domains: Sequence[GangPlace], trials: GangTrials, need: F64
@@ -180,14 +181,12 @@ class GangSearch:
             row for sub_queue in (sub_queues[:1] if job_ready(self._ssn, job) else sub_queues) for row in sub_queue.rows
         ]
 
-    def _need(self, sub_queues: Sequence[WaitingTasks], waiting: list[int], spare: int) -> F64:
-        """Return what the tasks to place ask for; of a tree that can spare groups, what the least of them do. Shape
-        (R,)."""
-        if not spare:
+    def _need(self, job: int, sub_queues: Sequence[WaitingTasks], waiting: list[int]) -> F64:
+        """Return what the tasks to place ask for; of a tree, what the groups do that it needs at least. Shape (R,)."""
+        root = tree_of(self._ssn, job)
+        if root is None:
             return amount_of(self._ssn, waiting)
-        amounts = np.array([amount_of(self._ssn, each.rows) for each in sub_queues])
-        found: F64 = np.sort(amounts, axis=0)[:-spare].sum(axis=0)
-        return found
+        return least_need(self._ssn, root, {each.sub: amount_of(self._ssn, each.rows) for each in sub_queues})
 
     def _may_take(self, job: int, rows: Sequence[int]) -> bool:
         """Return True if plugins allow the queue to take resources for these tasks."""

@@ -4,7 +4,7 @@ Volcano gangpreempt and gangreclaim actions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.placing.batch import placing_of
+from pumice.placing.gang_tree import Member
 from pumice.volcano import points
 from pumice.volcano.eviction.gangs.places import GangPlace, GangPlaces
-from pumice.volcano.eviction.gangs.plans import GangPlan, WaitingTasks, groups_to_spare, joined
+from pumice.volcano.eviction.gangs.plans import GangPlan, WaitingTasks, joined
 from pumice.volcano.eviction.gangs.room import GangRoom
+from pumice.volcano.eviction.gangs.trees import is_met, may_be_met, tree_of
 from pumice.volcano.eviction.node_search import NodeSearch
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
 
@@ -28,15 +30,21 @@ STEPS_AN_EVICTION = 4
 
 
 class GangTrials:
-    """Trials of one job. ``sub_queues``: its tasks to place. ``reason``: the reason of evictions."""
+    """Trials of one job. ``sub_queues``: its tasks to place. ``reason``: the reason of evictions. ``spend``: takes
+    steps, for groups of a tree that are tried in several places; returns False if none are left."""
 
     def __init__(
-        self, ssn: Session, places: GangPlaces, sub_queues: Sequence[WaitingTasks], nodes: NodeSearch, reason: str
+        self,
+        ssn: Session,
+        places: GangPlaces,
+        sub_queues: Sequence[WaitingTasks],
+        nodes: NodeSearch,
+        reason: str,
+        spend: Callable[[int], bool],
     ) -> None:
         self._ssn, self._job, self._places, self._sub_queues = ssn, places.job, places, sub_queues
-        self._nodes, self._reason = nodes, reason
-        #: Groups of the tree that the job does not need.
-        self.spare = groups_to_spare(ssn, places.job, sub_queues)
+        self._nodes, self._reason, self._spend = nodes, reason, spend
+        self._tree, self._by_sub = tree_of(ssn, places.job), {each.sub: each for each in sub_queues}
 
     @property
     def has_inner_domains(self) -> bool:
@@ -59,14 +67,17 @@ class GangTrials:
 
     def could_place(self, place: GangPlace, room: GangRoom) -> bool:
         """Return True unless some sub-job that is needed has no place with room for it alone."""
+
+        def fits(sub: int) -> bool:
+            sub_queue = self._by_sub.get(sub)
+            within = self._places.before_trials(sub, place) if sub_queue is not None else ()
+            return any(sub_queue is not None and room.holds(sub_queue, each.nodes.rows) for each in within)
+
+        if self._tree is not None:
+            return may_be_met(self._ssn, self._tree, fits)
         # With sub-group policies the job may be complete after the first sub-job, so only that one must fit.
         has_policy = self._ssn.tables.jobs.has_policy[self._job]
-        needed = self._sub_queues[: 1 + self.spare] if has_policy else self._sub_queues
-        fits = (
-            any(room.holds(sub_queue, each.nodes.rows) for each in self._places.before_trials(sub_queue.sub, place))
-            for sub_queue in needed
-        )
-        return any(fits) if self.spare else all(fits)
+        return all(fits(each.sub) for each in (self._sub_queues[:1] if has_policy else self._sub_queues))
 
     def most_placed(self, place: GangPlace, room: GangRoom) -> set[int]:
         """Return the tasks that a trial may place before it fails, by sums: each sub-job alone."""
@@ -81,7 +92,9 @@ class GangTrials:
 
     def steps(self, victims: Sequence[int]) -> int:
         """Return the steps of a trial."""
-        return sum(len(each.rows) for each in self._sub_queues) + STEPS_AN_EVICTION * len(victims)
+        # Groups of a tree take theirs as they are tried.
+        rows = sum(len(each.rows) for each in self._sub_queues) if self._tree is None else 0
+        return rows + STEPS_AN_EVICTION * len(victims)
 
     # -- trials -------------------------------------------------------------------------------------------------------
 
@@ -93,14 +106,14 @@ class GangTrials:
         ssn, found = self._ssn, None
         with stmt.trial():
             mark, was_ready, hypernodes, placed = stmt.mark(), job_ready(ssn, self._job), {}, False
-            spare = self.spare
             if victims:
                 stmt.evict(victims, self._reason)
-            for sub_queue in self._sub_queues:
+            if self._tree is not None:
+                if not self._advance(stmt, self._tree, place, bool(victims)):
+                    return None
+                placed = True
+            for sub_queue in self._sub_queues if self._tree is None else ():
                 took = self._place_sub_job(stmt, sub_queue, place, evicts=bool(victims), by_sums=by_sums)
-                if took is None and spare:
-                    spare -= 1
-                    continue
                 if took is None:
                     return None
                 placed = True
@@ -113,6 +126,43 @@ class GangTrials:
             if placed and job_pipelined(ssn, self._job):
                 found = GangPlan(joined(ssn, stmt.save(mark)), hypernodes)
         return found
+
+    def _advance(self, stmt: Statement, member: Member, place: GangPlace, evicts: bool) -> bool:
+        """Place what a group of the tree lacks of its minimum, or if it has that, one more group in it. Return False,
+        with nothing placed, if that is not possible."""
+        if not member.is_set or not is_met(self._ssn, member):
+            return self._complete(stmt, member, place, evicts)
+        # As in allocate, what the tree does not need is begun by groups that have nothing.
+        order = sorted(member.inside, key=lambda each: is_met(self._ssn, each))
+        return any(self._advance(stmt, each, within, evicts) for each in order for within in self._inside(each, place))
+
+    def _complete(self, stmt: Statement, member: Member, place: GangPlace, evicts: bool) -> bool:
+        """Place what a group of the tree lacks of its minimum, in one place. Return False, with nothing placed, if that
+        is not possible."""
+        sub_queue = self._by_sub.get(member.sub)
+        if not member.is_set and sub_queue is None:
+            return False
+        with stmt.trial() as trial:
+            if sub_queue is not None:
+                nodes = place.nodes
+                room = self.room(self._ssn.tables.nodes.books[:, FUTURE], nodes.rows)
+                done = self._spend(len(sub_queue.rows)) and room.holds(sub_queue, nodes.rows)
+                done = done and self._place_all(stmt, member.sub, sub_queue.rows, nodes, evicts=evicts)
+            else:
+                met = sum(is_met(self._ssn, each) for each in member.inside)
+                for each in member.inside:
+                    # A group that fails is left out: others may be enough.
+                    if met < member.least and not is_met(self._ssn, each):
+                        inside = self._inside(each, place)
+                        met += any(self._complete(stmt, each, within, evicts) for within in inside)
+                done = met >= member.least
+            if done:
+                trial.keep()
+        return done
+
+    def _inside(self, member: Member, place: GangPlace) -> Sequence[GangPlace]:
+        """Return the places to try for a group, none if it has no waiting tasks."""
+        return self._places.inside(member, place) if any(sub in self._by_sub for sub in member.subs) else ()
 
     def _place_sub_job(
         self, stmt: Statement, sub_queue: WaitingTasks, place: GangPlace, *, evicts: bool, by_sums: bool

@@ -30,7 +30,9 @@ class Trial:
         job = list(tables.jobs.uids).index("ns/new")
         self.places = GangPlaces(self.ssn, job)
         nodes = NodeSearch(self.ssn, cached=True, by_score=True)
-        self.trials = GangTrials(self.ssn, self.places, list(waiting_tasks_of(self.ssn, job)), nodes, "go")
+        self.trials = GangTrials(
+            self.ssn, self.places, list(waiting_tasks_of(self.ssn, job)), nodes, "go", lambda _: True
+        )
         self.running = (tables.tasks.alive & (tables.tasks.node >= 0)).nonzero()[0].tolist()
 
     def place(self, name: str) -> GangPlace:
