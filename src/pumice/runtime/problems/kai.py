@@ -45,6 +45,8 @@ def gang_problems(
     for group in groups:
         if group.gang is not None and not group.unparsable:
             found = [*_of_pod_sets(group.gang, sizes[group.key]), *_of_topologies(group.gang, by_name, guess)]
+            # Groups of a CompositePodGroup may come later, and those of Kubernetes have no other minimum.
+            found = found if group.native is not None else [*_of_minimums(group.gang), *found]
             for what, severity in found[:_REPORTED_MAX]:
                 yield Problem(f"PodGroup {group.key}", what, severity)
 
@@ -59,6 +61,23 @@ def _of_pod_sets(gang: Gang, sizes: Counter[str]) -> Iterator[tuple[str, Severit
     strays = sorted(name for name in sizes if name not in pod_sets) if pod_sets else []
     for name in strays:
         yield f"has no sub-group {name[:80]}, but pods that name it: these are not placed", Severity.WARNING
+
+
+def _of_minimums(gang: Gang) -> Iterator[tuple[str, Severity]]:
+    """Yield minimums that a gang cannot have, or that have no effect. Source: KAI's webhook of PodGroups, which refuses
+    them when they are created; a ``minSubGroup`` above the sub-groups is a warning there."""
+    inside = gang.children()
+    for name, least in (("", gang.min_sub_group), *((each.name, each.min_sub_group) for each in gang.sub_groups)):
+        count, of = len(inside.get(name, ())), f"sub-group {name} " if name else ""
+        if least is not None and not count:
+            yield f"{of}has a minSubGroup of {least}, but no sub-groups: it has no effect", Severity.WARNING
+        elif least is not None and least > count:
+            what = f"{of}has a minSubGroup of {least}, but {count} sub-groups: it never has its minimum"
+            yield what, Severity.WARNING
+    for each in gang.sub_groups:
+        if each.min_member and each.name in inside:
+            what = f"sub-group {each.name} has a minMember of {each.min_member} beside sub-groups: it has no effect"
+            yield what, Severity.WARNING
 
 
 def _of_topologies(gang: Gang, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:

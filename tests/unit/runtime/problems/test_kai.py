@@ -52,6 +52,20 @@ def sharer(name: str, on: str, group: str = "") -> Pod:
             ],
         ),
         (
+            (group(min_sub_group=2, sub_groups=(SubGroup("a", 1, min_sub_group=1),)), pod("p", "a")),
+            [
+                "warning: PodGroup n/g: has a minSubGroup of 2, but 1 sub-groups: it never has its minimum",
+                "warning: PodGroup n/g: sub-group a has a minSubGroup of 1, but no sub-groups: it has no effect",
+            ],
+        ),
+        (
+            (group(sub_groups=(SubGroup("s", 3, min_sub_group=2), SubGroup("a", 1, "s"))), pod("p", "a")),
+            [
+                "warning: PodGroup n/g: sub-group s has a minSubGroup of 2, but 1 sub-groups: it never has its minimum",
+                "warning: PodGroup n/g: sub-group s has a minMember of 3 beside sub-groups: it has no effect",
+            ],
+        ),
+        (
             (group(topology=TopologyConstraint("rack", "zone")), TREE, pod()),
             ["error: PodGroup n/g: Topology rack does not exist; did you mean racks?"],
         ),
