@@ -20,7 +20,10 @@ from pumice.runtime.controllers.kai.owners import group_kind
 from pumice.runtime.controllers.kai.plan import (
     BUILD,
     INFERENCE,
+    PREFERRED_ANNOTATION,
+    REQUIRED_ANNOTATION,
     SET_MIN_MEMBER_ANNOTATION,
+    TOPOLOGY_ANNOTATION,
     GangPlan,
     NoGang,
     check_sub_groups,
@@ -123,19 +126,27 @@ def _ray(pod: Obj, seen: Seen) -> GangPlan:
     groups = [each for each in written if isinstance(each, dict)] if isinstance(written, list) else []
     scales = cluster.get("enableInTreeAutoscaling") is True
     check_sub_groups(1 + len(groups), seen.top)
-    subs = [SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec")))]
+    where = named(seen.top)
+    subs = [
+        SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec"), f"{where}: headGroupSpec"))
+    ]
     for i, spec in enumerate(groups):
         least, wanted = count(spec.get("minReplicas"), 0), count(spec.get("replicas"), 0)
+        at = f"{where}: workerGroupSpecs[{i}]"
         if least > wanted and not spec.get("suspend"):
-            where = f"{named(seen.top)}: workerGroupSpecs[{i}].minReplicas"
-            raise NoGang(f"{where}: found {least}, wanted at most {wanted}, the replicas of the group")
+            raise NoGang(f"{at}.minReplicas: found {least}, wanted at most {wanted}, the replicas of the group")
         pods = (least if scales else least or wanted) * count(spec.get("numOfHosts"), 1)
         if (least or wanted) and not spec.get("suspend"):
             name = str(spec.get("groupName") or f"worker-group-{i}").lower()
-            subs.append(SubGroup(name, pods, "", _template_constraint(spec)))
+            subs.append(SubGroup(name, pods, "", _template_constraint(spec, at)))
+    minimum = sum(each.min_member for each in subs)
+    there = seen.find_group(f"pg-{meta(seen.top).get('name', '')}-{meta(seen.top).get('uid', '')}")
+    if there is not None and not part(there, "spec").get("subGroups"):
+        # A gang that runs must not be divided anew by an upgrade: its pods are in no sub-group.
+        return GangPlan(minimum)
     member = labels_of(pod).get(_RAY_GROUP, "").lower()
     known = {each.name for each in subs}
-    return GangPlan(sum(each.min_member for each in subs), tuple(subs), member=member if member in known else "")
+    return GangPlan(minimum, tuple(subs), member=member if member in known else "")
 
 
 def _ray_cluster(seen: Seen) -> Obj:
@@ -146,8 +157,13 @@ def _ray_cluster(seen: Seen) -> Obj:
     return part(seen.top, "spec", "rayClusterSpec") or part(seen.top, "spec", "rayClusterConfig")
 
 
-def _template_constraint(spec: Obj) -> TopologyConstraint | None:
-    return constraint_in(part(spec, "template", "metadata", "annotations"))
+def _template_constraint(spec: Obj, where: str) -> TopologyConstraint | None:
+    """Return the topology constraint of a group's template. Raises: NoGang."""
+    written = part(spec, "template", "metadata", "annotations")
+    levels = [key for key in (REQUIRED_ANNOTATION, PREFERRED_ANNOTATION) if written.get(key)]
+    if levels and not written.get(TOPOLOGY_ANNOTATION):
+        raise NoGang(f"{where}: found the annotation {levels[0]}, wanted {TOPOLOGY_ANNOTATION} beside it")
+    return constraint_in(written)
 
 
 def _knative(pod: Obj, seen: Seen) -> GangPlan:
