@@ -60,7 +60,7 @@ class Record(Struct, frozen=True):
 
 def record_in(notes: Mapping[str, float]) -> Record | None:
     """Return what ``Record.to_notes`` wrote, None if nothing usable is there: a file may say anything."""
-    # A count that is no whole number, or beyond all that are known, is a mistake of whoever wrote the file.
+    # A count that is no whole number, or beyond all that are known, is a mistake in the file.
     known, within_80, within_95 = (notes.get(f"{_NOTES}{name}", -1.0) for name in ("known", "within_80", "within_95"))
     if not (all(count == count // 1 for count in (known, within_80, within_95)) and known < np.inf):
         return None
