@@ -15,12 +15,12 @@ from pumice.answers.lifts import Lift, lift
 from pumice.answers.requests import waiting_amounts
 from pumice.answers.world import Draft, Trial, Trials, World, new_name, waits_for_pods
 from pumice.columns.jobs import PENDING_PHASE
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.resources import CPU
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.shown_names import ShownNames
 from pumice.reasons.words import counted
 
-_GPU = "nvidia.com/gpu"
 #: Cycles that are run to find the change that frees most, and queues that are looked at.
 TRIALS_MAX, _QUEUES_MAX = 16, 4
 #: By how much the cluster is made larger in one of the changes.
@@ -80,7 +80,7 @@ def _asked(trial: Trial) -> dict[str, tuple[float, float]]:
     """Return the GPUs and the cores that the waiting pods of each job ask for."""
     tables = trial.outcome.tables
     names, amounts = tables.axis.names, waiting_amounts(tables) / 1000.0
-    columns = [names.index(name) if name in names else None for name in (_GPU, CPU)]
+    columns = [names.index(name) if name in names else None for name in (GPU_RESOURCE, CPU)]
 
     def of(row: int, column: int | None) -> float:
         return 0.0 if column is None else float(amounts[row, column])
@@ -138,7 +138,7 @@ def _changes(trials: Trials, groups: list[WaitingGroup]) -> Iterator[tuple[str, 
 
 def _larger(trials: Trials) -> tuple[str, Draft]:
     world, draft = trials.world, Draft(trials.world)
-    like = max(world.nodes, key=lambda node: (node.allocatable.get(_GPU), node.allocatable.milli_cpu))
+    like = max(world.nodes, key=lambda node: (node.allocatable.get(GPU_RESOURCE), node.allocatable.milli_cpu))
     count = max(1, round(_MORE_NODES * len(world.nodes)))
     stem = new_name(world, like.name)
     for number in range(count):

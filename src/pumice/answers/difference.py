@@ -71,7 +71,7 @@ def difference_of(before: Trial, after: Trial) -> Difference:
     was, now = before.placed, after.placed
     keys = sorted(was.keys() | now.keys())
     gone_before, gone_after = ({each.pod for each in trial.evicts} for trial in (before, after))
-    let_before, let_after = set(admitted_in(before)), set(admitted_in(after))
+    let_before, let_after = set(_created_in(before)), set(_created_in(after))
     codes = {job: code for job, code, _ in waiting_in(before)}
     return Difference(
         {key: now.get(key, 0) - was.get(key, 0) for key in keys if now.get(key, 0) > was.get(key, 0)},
@@ -87,14 +87,20 @@ def difference_of(before: Trial, after: Trial) -> Difference:
     )
 
 
-def admitted_in(trial: Trial) -> list[str]:
-    """Return the jobs without pods that a cycle admits: Volcano's controller creates their pods then."""
-    jobs, found = trial.outcome.tables.jobs, list[str]()
+def admitted_in(trial: Trial) -> list[int]:
+    """Return the rows of the jobs that a cycle admits. KAI's language and native gangs have no admission."""
+    jobs, found = trial.outcome.tables.jobs, list[int]()
     for row in trial.outcome.live_jobs.tolist():
         group = jobs.groups[row]
-        if group is not None and group.gang is None and not jobs.size[row] and jobs.phase[row] != PENDING_PHASE:
-            found += [jobs.uids[row]] * (group.status.phase == PodGroupPhase.PENDING)
+        if group is not None and group.gang is None and jobs.phase[row] != PENDING_PHASE:
+            found += [row] * (group.status.phase == PodGroupPhase.PENDING)
     return found
+
+
+def _created_in(trial: Trial) -> list[str]:
+    """Return the jobs without pods that a cycle admits: Volcano's controller creates their pods then."""
+    jobs = trial.outcome.tables.jobs
+    return [jobs.uids[row] for row in admitted_in(trial) if not jobs.size[row]]
 
 
 def waiting_in(trial: Trial) -> list[tuple[str, Code, str]]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from pumice.answers.explanation import NoSuchJob, find_job
 from pumice.answers.lifts import with_more
 from pumice.answers.world import Draft
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.events import Object, key_of
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -20,7 +21,6 @@ from pumice.model.queue import Queue, QueueSharing
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 
-_GPU = "nvidia.com/gpu"
 NODES_MAX = 100_000
 _COUNT_MAX = 2**31 - 1
 _NAMED_MAX = 4
@@ -60,14 +60,14 @@ def _of_size(draft: Draft, text: str) -> Node:
         hint = _instead(text, [node.name for node in draft.nodes()])
         raise ChangeError(f"no node is named {text!r}, and it is no size such as 8gpu,64cpu{hint}")
     sizes = {part["unit"].lower(): float(part["value"]) for part in parts if part is not None}
-    wanted = {_GPU: sizes.get("gpu"), CPU: sizes.get("cpu")}
+    wanted = {GPU_RESOURCE: sizes.get("gpu"), CPU: sizes.get("cpu")}
     for node in draft.nodes():
         has = {name: value for name, value in wanted.items() if value is not None}
         if has and "gi" not in sizes and all(node.allocatable.get(n) == 1000.0 * v for n, v in has.items()):
             return replace(node, taints=())
     cpu = sizes.get("cpu", sizes.get("gpu", 0.0) * _CPU_A_GPU)
     memory = sizes.get("gi", cpu * _GI_A_CPU) * 2**30
-    scalars = {"pods": float(_PODS)} | ({_GPU: 1000.0 * sizes["gpu"]} if sizes.get("gpu") else {})
+    scalars = {"pods": float(_PODS)} | ({GPU_RESOURCE: 1000.0 * sizes["gpu"]} if sizes.get("gpu") else {})
     room = Resource(1000.0 * cpu, memory, scalars, _PODS)
     return Node("node", room, room)
 

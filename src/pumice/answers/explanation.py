@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 from enum import StrEnum
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -46,6 +47,18 @@ class Verdict(StrEnum):
     NEVER = "never"
     HELD = "held"
     UNKNOWN = "unknown"
+
+
+#: What a first word means: also a job that never starts as things are has ways out, each of them a change.
+VERDICT_MEANINGS = MappingProxyType(
+    {
+        Verdict.STARTS: "it gets nodes in this cycle, or has nodes reserved that other pods are leaving",
+        Verdict.NOT_NOW: "it starts once enough of the other jobs have ended",
+        Verdict.NEVER: "as things are it would not start even without all other jobs: something has to be changed",
+        Verdict.HELD: "a scheduling gate or a closed queue holds it back",
+        Verdict.UNKNOWN: "no set of obstacles was found, or the search ended at its bound",
+    }
+)
 
 
 class Part(Struct, frozen=True):

@@ -128,7 +128,7 @@ def asked_names(requests: list[Resource], specs: list[PodSpec]) -> list[str]:
     """Return the resources that are asked for, those that are scarcest as a rule first, and pod slots last."""
     names = sorted({name for each in requests for name in each.scalars or () if each.get(name)})
     plain = [name for name in (CPU, MEMORY) if any(each.get(name) for each in requests)]
-    shared = ["nvidia.com/gpu"] if any(spec.gpu_share is not None for spec in specs) else []
+    shared = [GPU_RESOURCE] if any(spec.gpu_share is not None for spec in specs) else []
     return list(dict.fromkeys([*(name for name in names if name != "pods"), *shared, *plain, "pods"]))
 
 

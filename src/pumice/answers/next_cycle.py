@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from pumice.answers.codes import Code
-from pumice.answers.difference import waiting_in
-from pumice.answers.world import Trial, World
-from pumice.columns.jobs import PENDING_PHASE
-from pumice.model.status import PodGroupPhase
+from pumice.answers.difference import admitted_in, waiting_in
+from pumice.answers.world import Trial
 
 
 class NextCycle(Struct, frozen=True):
@@ -25,29 +23,18 @@ class NextCycle(Struct, frozen=True):
     waits: tuple[tuple[str, Code, str], ...]
 
 
-def next_cycle(world: World, trial: Trial) -> NextCycle:
-    """Return what a cycle on a world did. ``trial``: that cycle."""
+def next_cycle(trial: Trial) -> NextCycle:
+    """Return what a cycle did."""
     tables = trial.outcome.tables
     pods = [tables.tasks.pods[row] for row in tables.tasks.alive.nonzero()[0].tolist()]
     job_of = {pod.key: pod.group_key for pod in pods}
-    jobs = tables.jobs
-    admitted = [
-        jobs.uids[row]
-        for row in trial.outcome.live_jobs.tolist()
-        if jobs.phase[row] != PENDING_PHASE and _asked_for_admission(world, jobs.uids[row])
-    ]
     return NextCycle(
         _by_job(trial.binds, job_of),
         _by_job(trial.outcome.pipelined, job_of),
         tuple((each.pod, each.node, each.reason) for each in trial.evicts),
-        tuple(sorted(admitted)),
+        tuple(sorted(tables.jobs.uids[row] for row in admitted_in(trial))),
         tuple(waiting_in(trial)),
     )
-
-
-def _asked_for_admission(world: World, job: str) -> bool:
-    group = world.groups.get(job)
-    return group is not None and not world.is_kai and group.status.phase == PodGroupPhase.PENDING
 
 
 def _by_job(node_of: Mapping[str, str], job_of: Mapping[str, str]) -> dict[str, dict[str, int]]:

@@ -7,7 +7,7 @@ from typing import Any
 from pumice.answers.all_waiting import Overview
 from pumice.answers.codes import WORDS
 from pumice.answers.difference import Difference
-from pumice.answers.explanation import Explanation, Part
+from pumice.answers.explanation import VERDICT_MEANINGS, Explanation, Part
 from pumice.answers.waiting import Wait
 from pumice.answers.ways import Way
 
@@ -22,6 +22,7 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
         "job": found.job,
         "shown": found.shown,
         "verdict": found.verdict.value,
+        "verdict_means": VERDICT_MEANINGS[found.verdict],
         "queue": found.queue,
         "pods": found.pods,
         "each_asks": None if found.each is None else {"resource": found.each.resource, "amount": found.each.value},

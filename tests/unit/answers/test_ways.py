@@ -149,3 +149,11 @@ def test_a_group_whose_pods_do_not_exist_yet_has_ways_for_its_minimum() -> None:
     found = explain(asked, "ns/ask")
     assert isinstance(found, Explanation) and found.parts
     assert found.ways[0].text == ("2 more nodes (52 GPUs, 4 cores, 32 GiB of memory)",)
+
+
+@each_language
+def test_a_way_that_makes_the_changes_of_another_and_more_is_not_given(language: str) -> None:
+    closed = [replace(node(name, cpu=4), unschedulable=True) for name in ("n0", "n1")]
+    found = explain(world(language, queue("default"), *closed, podgroup("ask", 1), *pods("ask", 1, cpu=1)), "ns/ask")
+    texts = [way.text[0] for way in found.ways if "n0" in way.text[0]]
+    assert texts[0] == "node n0 uncordoned" and not any(text.startswith("open") for text in texts)

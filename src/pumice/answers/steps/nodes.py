@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from pumice.answers.amounts import amount_text, quantity_text
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, with_more
-from pumice.answers.steps.step import GPU, Step, main_resource, nothing, sum_of, waiting_specs, whole
+from pumice.answers.steps.step import Step, main_resource, nothing, sum_of, waiting_specs, whole
 from pumice.answers.world import Draft, World, new_name
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.resources import CPU, MEMORY, Resource
@@ -39,7 +40,7 @@ def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
         if not node.unschedulable and not node.unparsable and may_use(specs[0], node):
             kinds.setdefault(node.allocatable, node)
     fitting = [node for room, node in kinds.items() if _fits(specs[0].request, room)]
-    fitting.sort(key=lambda node: (node.allocatable.get(GPU), node.allocatable.milli_cpu, node.name))
+    fitting.sort(key=lambda node: (node.allocatable.get(GPU_RESOURCE), node.allocatable.milli_cpu, node.name))
     ask = sum_of(spec.request for spec in specs)
     for kind in fitting[:1] + fitting[1:][-1:]:
         yield _nodes_like(world, kind, job, len(specs), room)
@@ -59,7 +60,7 @@ def grow_nodes(world: World, job: str) -> Iterator[Step]:
 
 
 def _cards(node: Node) -> float:
-    return node.allocatable.get(GPU)
+    return node.allocatable.get(GPU_RESOURCE)
 
 
 def _large_enough(world: World, spec: PodSpec) -> Node:
@@ -75,7 +76,7 @@ def _large_enough(world: World, spec: PodSpec) -> Node:
 def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
     """Make each of some nodes larger by what so many pods ask for."""
     one = specs[0].request
-    names = [name for name in (GPU, CPU, MEMORY) if one.get(name)]
+    names = [name for name in (GPU_RESOURCE, CPU, MEMORY) if one.get(name)]
     names += [name for name in one.scalars or () if name not in (*names, "pods")]
     main = main_resource(specs)
     where = f"node {nodes[0].name}" if len(nodes) == 1 else f"each of {counted(len(nodes), 'node')}"
@@ -151,7 +152,7 @@ def _names_of(asked: Resource) -> list[str]:
 
 
 def _size_text(node: Node) -> str:
-    names = [name for name in (GPU, CPU, MEMORY) if node.allocatable.get(name) >= 1.0]
+    names = [name for name in (GPU_RESOURCE, CPU, MEMORY) if node.allocatable.get(name) >= 1.0]
     return ", ".join(amount_text(name, node.allocatable.get(name)) for name in names)
 
 

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from pumice.answers.amounts import amount_text, quantity_text, unit_of
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, line_of, with_more, with_overcommit
-from pumice.answers.steps.step import GPU, Step, patch_of, sum_of, whole
+from pumice.answers.steps.step import Step, patch_of, sum_of, whole
 from pumice.answers.world import Draft, World
 from pumice.model.blockers import Blocker, QueueLimit
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue, ResourceQuota
 from pumice.model.resources import CPU, MEMORY, Resource
@@ -40,7 +41,7 @@ def raise_limits(world: World, job: str, blocker: Blocker | None = None) -> Iter
     line = [queue for queue in line_of(world, job) if queue.capability is not None]
     specs = [pod.spec for pod in world.pods_of.get(job, ())]
     asked = sum_of([spec.request for spec in specs])
-    names = [name for name in (GPU, CPU, MEMORY) if asked.get(name)]
+    names = [name for name in (GPU_RESOURCE, CPU, MEMORY) if asked.get(name)]
     names += [name for name in sorted(asked.scalars or ()) if name not in (*names, "pods")]
     for queue in line:
         limited = [n for n in names if _has(queue.capability, n)]
@@ -55,7 +56,7 @@ def raise_limits(world: World, job: str, blocker: Blocker | None = None) -> Iter
         yield whole(world, job, Lift(Code.QUEUE_LIMIT), has_amounts=True)
 
 
-_PARTS = (("gpu", GPU), ("cpu", CPU), ("memory", MEMORY))
+_PARTS = (("gpu", GPU_RESOURCE), ("cpu", CPU), ("memory", MEMORY))
 
 
 def _has(amount: Resource | None, name: str) -> bool:

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, lift, line_of, with_more
 from pumice.answers.world import Draft, World, waits_for_pods
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.pod import PodSpec
 from pumice.model.resources import CPU, Resource
-
-GPU = "nvidia.com/gpu"
 
 
 def nothing(count: int) -> tuple[str, ...]:
@@ -44,7 +43,7 @@ class Step(Struct, frozen=True):
 
 def main_resource(specs: list[PodSpec]) -> str:
     """Return the resource in which costs are counted: GPUs if any are asked for, else cores."""
-    return GPU if any(spec.request.get(GPU) for spec in specs) else CPU
+    return GPU_RESOURCE if any(spec.request.get(GPU_RESOURCE) for spec in specs) else CPU
 
 
 def sum_of(amounts: Iterable[Resource]) -> Resource:

@@ -92,7 +92,8 @@ def _summary(found: Explanation) -> str:
     count = len(found.parts)
     if found.verdict == "starts":
         return escaped(found.parts[0].sentence) if count else ""
-    return f"{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
+    unchanged = "as things are: " if found.verdict == "never" else ""
+    return f"{unchanged}{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
 
 
 def _wait(wait: Wait, shown: Callable[[str], str]) -> str:
@@ -115,7 +116,7 @@ def _way(way: Way, shown: Callable[[str], str]) -> str:
     if way.cost.lost:
         cost.append(f"{way.cost.lost:,.1f} hours of work lost")
     text = "; ".join(way.text)
-    when = "starts once evicted pods have left" if way.waits else "starts now"
+    when = "then starts once evicted pods have left" if way.waits else "then starts at once"
     loses = f"; loses: {', '.join(map(shown, way.losers[:4]))}" if way.losers else ""
     return f"{text}: {when}{', ' + ', '.join(cost) if cost else ''}{loses}"
 

@@ -72,7 +72,7 @@ function explained(found) {
     ...(found.not_because.length ? [h("p", { class: "about" }, `Not because of: ${found.not_because.join("; ")}.`)] : []),
   ], true, "why");
   const ways = found.ways_out.length
-    ? [h("ul", { class: "ways" }, ...found.ways_out.map((way) => h("li", {}, h("b", {}, way.text.join("; ")), way.waits_for_evictions ? ": starts once evicted pods have left." : ": starts now.",
+    ? [h("ul", { class: "ways" }, ...found.ways_out.map((way) => h("li", {}, h("b", {}, way.text.join("; ")), way.waits_for_evictions ? ": then starts once evicted pods have left." : ": then starts at once.",
         way.loses.length ? ` Others lose by it: ${way.loses.join(", ")}.` : "", way.commands.length ? h("pre", {}, way.commands.join("\n")) : null)))]
     : [nothing("No way out was found by the changes that are known here.")];
   return [why, card("Ways out", "Each was tried: the job starts with it. The cheapest first.", ways, true, "ways")];
