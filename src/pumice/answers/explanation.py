@@ -9,13 +9,11 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from pumice.answers.amounts import amount_text
-from pumice.answers.codes import WORDS, Code, code_of
+from pumice.answers.codes import Code, code_of
 from pumice.answers.in_queue import Holder, Place, holders_of, place_of
-from pumice.answers.lifts import Lift
 from pumice.answers.reason import Reason, reason_of
-from pumice.answers.requests import waiting_amounts
 from pumice.answers.steps.step import main_resource
+from pumice.answers.unrecorded import meaning_of, sentence_of
 from pumice.answers.waiting import TRIALS_MAX as WAIT_TRIALS_MAX
 from pumice.answers.waiting import Wait, wait_of
 from pumice.answers.ways import Way, ways_out
@@ -28,7 +26,6 @@ from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import blockers_outside
 from pumice.reasons.sentences import sentence
 from pumice.reasons.shown_names import ShownNames
-from pumice.reasons.words import number
 
 #: Cycles that are run for the ways out of one job at most.
 WAYS_TRIALS_MAX = 240
@@ -255,12 +252,14 @@ class _Answer:
         is_cut: bool,
         wait: Wait | None,
     ) -> Explanation:
-        said = Blockers(self.trials.base.outcome).of(row)
+        tables, said = self.trials.base.outcome.tables, Blockers(self.trials.base.outcome).of(row)
         parts = tuple(
             Part(
                 each.code,
                 each.name,
-                self._shown.sentence(blocker) if blocker is not None else self._text(each, row),
+                self._shown.sentence(blocker)
+                if blocker is not None
+                else sentence_of(self.world, tables, self.job, each, row),
                 blocker,
                 holders_of(self.world, self.job, blocker),
             )
@@ -269,7 +268,7 @@ class _Answer:
         return self._make(
             verdict,
             parts or tuple(self._part(each, code_of(each)) for each in said[:1]),
-            not_because=tuple(_meaning(each) for each in reason.tried if reason.lifts),
+            not_because=tuple(meaning_of(each) for each in reason.tried if reason.lifts),
             ways=ways,
             trials=trials,
             is_checked=reason.is_minimal,
@@ -279,18 +278,6 @@ class _Answer:
             wait=wait,
         )
 
-    def _text(self, each: Lift, row: int) -> str:
-        """Return what a lift is about, with amounts where it is a resource: the cycle recorded none."""
-        tables = self.trials.base.outcome.tables
-        column = tables.axis.column.get(each.name, -1)
-        asked = float(waiting_amounts(tables)[row, column]) if column >= 0 else 0.0
-        if not asked:  # shares of GPUs are no amount of a resource
-            return _meaning(each)
-        free = tables.nodes.future[:, column].clip(min=0.0)
-        best, wanted = (number(each.name, value) for value in (float(free.max(initial=0.0)), asked))
-        in_all = amount_text(each.name, float(free.sum()))
-        return f"after this cycle {in_all} are free, at most {best} on one node; it asks for {wanted}"
-
 
 def _asked_by_each(pods: list[Pod]) -> Amount | None:
     """Return what every one of some pods asks for of their main resource, None where they differ or ask for nothing."""
@@ -298,11 +285,6 @@ def _asked_by_each(pods: list[Pod]) -> Amount | None:
     name = main_resource(specs)
     amounts = {spec.request.get(name) for spec in specs}
     return Amount(name, amounts.pop()) if len(amounts) == 1 and any(amounts) else None
-
-
-def _meaning(each: Lift) -> str:
-    """Return what a lift is about, where the cycle recorded no numbers."""
-    return f"too little {each.name} is free on the nodes that it may use" if each.name else WORDS[each.code].meaning
 
 
 def _part(blocker: Blocker) -> Part:
