@@ -6,10 +6,11 @@ such as a task tried in a domain.
 
 1. All actions of a cycle share ``CYCLE_STEPS``: each has an equal part of what those before it have left. A limit above
    the default is granted in full, and counts.
-2. The jobs of one namespace in one queue share an *account*. An account that begins gets an equal part of what is not
-   given out yet, and always ``FLOOR``. So no tenant uses up what others need, whatever queues its jobs name. If its
-   first job needs more, it gets that out of a reserve, at most as large as the budget. Half of the reserve is for
-   accounts that the last cycle cut, so that a large job of each account is searched for in time, and a cycle is
+2. The jobs of one namespace in one queue share an *account*. A namespace of which the first account begins gets an
+   equal part of what is not given out yet; its accounts share it in the same way, and each always gets ``FLOOR``. So no
+   tenant uses up what others need, however many queues its jobs name. If the first job of an account needs more, it
+   gets that out of a reserve, at most as large as the budget. Half of the reserve is for accounts that the last cycle
+   cut, in equal parts for their namespaces, so that a large job of each tenant is searched for in time, and a cycle is
    bounded. An action that serves queues in turn shares out what is left in the end once more (``share_rest``).
 3. A search that has no step left ends. It proves nothing, so nothing that it found may be remembered; the trace has a
    ``SearchCut`` for it, and for each job of the account that was not tried.
@@ -21,6 +22,7 @@ such as a task tried in a domain.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Protocol
 from zlib import crc32
@@ -101,10 +103,13 @@ class Budget:
         self._limited = steps > 0
         self._of_cycle = ssn.shared(_OfCycle, lambda: _OfCycle(ssn.policy.searching_actions))
         self._free, reserve = self._of_cycle.part(self._name, steps) if self._limited else (steps, steps)
-        self._reserve = [reserve - reserve // 2, reserve // 2]  # for all, and for accounts that the last cycle cut
-        self._granted = reserve
         self._of = {job: self._account_of(job) for job in rows.tolist()}
-        self._not_begun = set(self._of.values())
+        #: Accounts that have not begun: of namespaces of which none has, and of others, with what these keep for them.
+        self._new: dict[str, set[Account]] = {}
+        self._waiting: dict[str, set[Account]] = {}
+        self._kept: dict[str, int] = {}
+        for account in self._of.values():
+            self._new.setdefault(_namespace(account), set()).add(account)
         self._left: dict[Account, int] = {}
         self._spent: dict[Account, int] = {}
         self._beyond: dict[Account, int] = {}  # what it has beyond its part
@@ -114,6 +119,11 @@ class Budget:
         self._cut: dict[Account, dict[int, None]] = {}
         self._resume = self._resumed()
         self._was_cut = dict(self._resume)
+        # By namespace, because a storm in many queues has many accounts that are cut in every cycle.
+        cut = list(dict.fromkeys(_namespace(each) for each in self._was_cut))
+        #: For all accounts, and for those that the last cycle cut, by namespace.
+        self._reserve, self._for_cut = reserve - reserve // 2, dict.fromkeys(cut, reserve // 2 // max(len(cut), 1))
+        self._granted = self._reserve + sum(self._for_cut.values())
         self._account: Account | None = None
         self._job, self._is_cut, self._is_free = -1, False, False
         #: Steps of the current job.
@@ -168,7 +178,7 @@ class Budget:
         """Begin to count for a job. Return False, and note it, if its account has no steps left."""
         account = self._account = self._of[job]
         self._job, self._is_cut, self.taken, self._is_free = job, False, 0, False
-        if self._limited and account in self._not_begun:
+        if self._limited and account in self._not_begun(account):
             self._open(account, job)
         if not self._limited or self._left[account] > 0:
             return True
@@ -181,9 +191,8 @@ class Budget:
         if not self._limited:
             return
         for account in dict.fromkeys(self._of[job] for job in rows.tolist()):
-            self._not_begun.discard(account)
             # What an account has beyond its part was never taken from the others.
-            self._free += max(self._left.get(account, 0) - self._beyond.get(account, 0), 0)
+            self._leave_out(account, max(self._left.get(account, 0) - self._beyond.get(account, 0), 0))
             self._left[account] = 0
 
     def share_rest(self, jobs: Collection[int]) -> list[int]:
@@ -194,14 +203,16 @@ class Budget:
         if not cut:
             return []
         # What an account has beyond its part was never taken from the others.
-        rest = self._free + sum(max(left - self._beyond[each], 0) for each, left in self._left.items())
-        part = rest // len(cut)
-        if not part:
+        rest = self._free + sum(self._kept.values())
+        rest += sum(max(left - self._beyond[each], 0) for each, left in self._left.items())
+        parts = _equal_parts(rest, list(cut))
+        if not any(parts.values()):
             return []
-        self._free = rest - part * len(cut)
+        self._free, self._kept = rest - sum(parts.values()), dict.fromkeys(self._kept, 0)
         self._left, self._beyond = dict.fromkeys(self._left, 0), dict.fromkeys(self._beyond, 0)
+        cut = {account: noted for account, noted in cut.items() if parts[account]}
         for account, noted in cut.items():
-            self._left[account] = part
+            self._left[account] = parts[account]
             for job in noted:
                 del self._cut[account][job]
         return [job for noted in cut.values() for job in noted]
@@ -288,7 +299,7 @@ class Budget:
     def end(self) -> None:
         """Trace the jobs that were cut, and note where the next cycle goes on."""
         if self._limited:
-            self._of_cycle.took(sum(self._spent.values()), self._granted - sum(self._reserve))
+            self._of_cycle.took(sum(self._spent.values()), self._granted - self._reserve - sum(self._for_cut.values()))
         notes = self._ssn.snapshot.notes
         for account in dict.fromkeys(self._of.values()):
             jobs = list(self._cut.get(account, ()))
@@ -312,22 +323,56 @@ class Budget:
 
     def _open(self, account: Account, job: int) -> None:
         """Give an account its part. ``job``: the one with which it begins."""
-        # A part of what is left, so that later accounts also get what earlier ones did not use.
-        part = self._free // len(self._not_begun)
-        self._not_begun.remove(account)
-        self._free -= part
+        namespace = _namespace(account)
+        if namespace in self._new:
+            # A part of what is left, so that later namespaces also get what earlier ones did not use.
+            self._kept[namespace] = self._free // len(self._new)
+            self._free -= self._kept[namespace]
+            self._waiting[namespace] = self._new.pop(namespace)
+        elif self._free and not self._new:
+            self._share_free()
+        waiting = self._waiting[namespace]
+        part = self._kept[namespace] // len(waiting)
+        waiting.remove(account)
+        self._kept[namespace] -= part
         beyond = self._from_reserve(account, self._least(job) - part)
         self._left[account] = max(part + beyond, FLOOR)
         self._beyond[account] = self._left[account] - part
 
+    def _not_begun(self, account: Account) -> set[Account]:
+        """Return the accounts of a namespace that have not begun."""
+        namespace = _namespace(account)
+        return self._new.get(namespace) or self._waiting.get(namespace, set())
+
+    def _leave_out(self, account: Account, left: int) -> None:
+        """End an account that may not have begun. What it has left is for others of its namespace, or else for all."""
+        namespace, waiting = _namespace(account), self._not_begun(account)
+        waiting.discard(account)
+        if namespace in self._kept and waiting:
+            self._kept[namespace] += left
+            return
+        if not waiting:
+            self._new.pop(namespace, None)
+        self._free += left + self._kept.pop(namespace, 0)
+
+    def _share_free(self) -> None:
+        """Give what is free to the namespaces that have accounts to begin, if all namespaces have begun."""
+        # Only then: before, what is free is for namespaces that have not begun yet.
+        open_ones = [namespace for namespace, waiting in self._waiting.items() if waiting]
+        part = self._free // len(open_ones)
+        self._free -= part * len(open_ones)
+        for namespace in open_ones:
+            self._kept[namespace] += part
+
     def _from_reserve(self, account: Account, steps: int) -> int:
         """Take steps for an account out of the reserve, as far as it goes."""
-        found = 0
-        for i in (1, 0) if account in self._was_cut else (0,):
-            taken = max(0, min(steps - found, self._reserve[i]))
-            self._reserve[i] -= taken
-            found += taken
-        return found
+        found, namespace = 0, _namespace(account)
+        if account in self._was_cut:
+            found = max(0, min(steps, self._for_cut[namespace]))
+            self._for_cut[namespace] -= found
+        taken = max(0, min(steps - found, self._reserve))
+        self._reserve -= taken
+        return found + taken
 
     def _note(self, job: int) -> None:
         """Note a job that was cut, or not tried."""
@@ -342,7 +387,7 @@ class Budget:
         # Most cycles begin without such a note, and a digest of every waiting job would be computed for nothing.
         if not any(key.startswith(_prefix(self._name)) for key in notes):
             return found
-        at = {account: notes.get(self._key(account)) for account in self._not_begun}
+        at = {account: notes.get(self._key(account)) for account in dict.fromkeys(self._of.values())}
         for job, account in self._of.items():
             if at[account] is not None and at[account] == self._digest(job):
                 found.setdefault(account, job)
@@ -358,6 +403,16 @@ class Budget:
         # Not hash(), which differs from process to process. If two jobs have the same number, the wrong one of them
         # comes first in one cycle, which is harmless.
         return crc32(self._ssn.tables.jobs.uids[job].encode())
+
+
+def _namespace(account: Account) -> str:
+    return account[1]
+
+
+def _equal_parts(steps: int, accounts: Sequence[Account]) -> dict[Account, int]:
+    """Return an equal part of some steps for each namespace, in equal parts for its accounts."""
+    count = Counter(map(_namespace, accounts))
+    return {account: steps // len(count) // count[_namespace(account)] for account in accounts}
 
 
 def _prefix(name: str) -> str:

@@ -269,3 +269,32 @@ def test_a_key_is_first_once() -> None:
     ssn = opened(store_of("q/a/j"))
     budget = Budget(ssn, ssn.jobs.rows, 120)
     assert [budget.is_first(key) for key in ("a", "b", "a")] == [True, True, False]
+
+
+def test_a_namespace_in_many_queues_gets_no_more_than_one_in_a_single_queue() -> None:
+    ssn = opened(store_of(*(f"q{i:02d}/bad/a{i}" for i in range(10)), "r/good/b"))
+    budget = Budget(ssn, ssn.jobs.rows, 2000)
+    spent = {}
+    for job in ssn.jobs.rows.tolist():
+        assert budget.begin(job)
+        while budget.spend():
+            pass
+        spent[ssn.tables.jobs.groups[job].name] = budget.taken - 1
+    assert spent == {f"a{i}": 100 for i in range(10)} | {"b": 1000}
+
+
+def test_accounts_that_were_cut_share_their_reserve_by_namespace() -> None:
+    store = store_of(*(f"q{i:02d}/bad/a{i}" for i in range(4)), "r/good/b")
+    found = list[int]()
+    for _ in range(2):
+        ssn = opened(store)
+        budget = Budget(ssn, ssn.jobs.rows, 400, least=lambda _: 10_000)
+        for job in ssn.jobs.rows.tolist():
+            budget.begin(job)
+            while budget.spend():
+                pass
+        found.append(budget.taken - 1)  # of "b", which comes last
+        budget.end()
+        store.remember(Writes(notes=dict(ssn.notes)))
+    # A half of all steps; and then a half of what is reserved for accounts that the last cycle cut.
+    assert found == [200, 300]
