@@ -224,7 +224,7 @@ def test_a_folder_with_one_swf_log_is_that_log(tmp_path: Path) -> None:
     source = recognise(tmp_path)
     assert source is not None and len(source.read().jobs) == 1
     (tmp_path / "more.swf").write_text("")
-    with pytest.raises(TraceError, match=r"found a folder with 2 logs: log\.swf, more\.swf; wanted one \.swf file"):
+    with pytest.raises(TraceError, match=r"found 2 files \*\.swf: log\.swf, more\.swf; wanted one, name the file"):
         source.read()
 
 

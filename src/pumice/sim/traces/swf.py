@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
-from pumice.sim.traces.tables import GANG_PODS_MAX, SECONDS_MAX, BadField, lines, number, place, whole
+from pumice.sim.traces.tables import GANG_PODS_MAX, SECONDS_MAX, BadField, lines, number, one_file, place, whole
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -29,7 +29,7 @@ _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,9})\b")
 
 def read(path: Path) -> Trace:
     """Read a ``.swf`` file, or a folder with one. Arrivals count from the first submission."""
-    path = _log_at(path)
+    path = one_file(path, "*.swf")
     problems = Problems()
     spec = Shapes().pod(NODE_CPU * 1000, POD_MEMORY_GI * GI)
     jobs: list[tuple[int, float, int, float, float | None]] = []  # line, submit, size, run, estimate
@@ -76,17 +76,6 @@ def read(path: Path) -> Trace:
         ],
         problems=problems.listed(),
     )
-
-
-def _log_at(path: Path) -> Path:
-    """Return the log at a path. Raises: TraceError for a folder with several."""
-    if not path.is_dir():
-        return path
-    found = sorted(path.glob("*.swf"))
-    if len(found) != 1:
-        names = ": " + ", ".join(each.name for each in found[:10]) if found else ""
-        raise TraceError(f"{path}: found a folder with {len(found)} logs{names}; wanted one .swf file")
-    return found[0]
 
 
 def _job(fields: list[str]) -> tuple[float, int, float, float | None]:

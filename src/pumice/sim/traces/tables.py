@@ -22,6 +22,8 @@ GANG_PODS_MAX = 100_000
 CPU_MILLI_MAX = 10**9
 MEMORY_MAX = 2**60
 GPUS_MAX = 100_000
+#: Files of a folder that are named at most.
+_NAMED_MAX = 10
 #: The unit of columns with dates.
 DATE = "date"
 
@@ -60,13 +62,14 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def one_file(path: Path, pattern: str) -> Path:
-    """Return a file, or the one file of a folder whose name has this pattern. Raises: TraceError if there is none, or
-    more than one."""
-    if path.is_file():
+    """Return a file, or the one file of a folder whose name has this pattern. Raises: TraceError for a folder that has
+    none, or more than one."""
+    if not path.is_dir():
         return path
     found = sorted(path.glob(pattern))
     if len(found) != 1:
-        raise TraceError(f"{path}: found {len(found)} files {pattern}, wanted one; name the file")
+        names = ": " + ", ".join(each.name for each in found[:_NAMED_MAX]) if found else ""
+        raise TraceError(f"{path}: found {len(found)} files {pattern}{names}; wanted one, name the file")
     return found[0]
 
 
