@@ -13,7 +13,7 @@ from pathlib import Path
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
 from pumice.sim.traces.tables import GANG_PODS_MAX, SECONDS_MAX, BadField, lines, number, one_file, place, whole
-from pumice.sim.traces.trace import Problems, Trace, TraceError
+from pumice.sim.traces.trace import Problems, Trace
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
 
