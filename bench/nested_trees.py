@@ -1,11 +1,13 @@
 """How often trees of groups with domains at several levels are placed: by a search of all placements, and by Pumice.
 
     python -m bench.nested_trees --cases 2000 --seed 1
+    python -m bench.nested_trees --cases 1000 --seed 1 --full
 
 Each case is one CompositePodGroup of ``scheduling.k8s.io`` with up to three members, groups of one or two pods or
 CompositePodGroups with up to three such groups, of which random numbers must start together. The whole must be in one
 zone or anywhere, CompositePodGroups in it in one rack or anywhere, and so must groups. There are up to two zones with
-up to three racks of up to two nodes, which are empty.
+up to three racks of up to two nodes, which are empty, or with ``--full`` in use by pods of lower priority that ask for
+one core each: the tree then starts if they are evicted (Volcano's ``gangpreempt``, KAI's ``preempt``).
 """
 
 from __future__ import annotations
@@ -29,6 +31,12 @@ from pumice.runtime.policy.conf import loaded_from_text
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.group_trees import with_trees
 
+#: Volcano's policy where all cores are in use.
+_EVICTING = """
+actions: "enqueue, allocate, gangpreempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}]
+"""
 _HEAD = {"apiVersion": "scheduling.k8s.io/v1alpha3"}
 Free = tuple[int, ...]  # cores of each node
 
@@ -117,14 +125,37 @@ def _all_placed(case: NestedCase, trees: Sequence[TreeNode], free: Free, nodes: 
         yield from _all_placed(case, trees[1:], after, nodes)
 
 
-def objects_of(case: NestedCase, dialect: str) -> list[Object]:
-    """Return the case as objects of the API, with the tree as one gang."""
+def objects_of(case: NestedCase, dialect: str, *, full: bool) -> list[Object]:
+    """Return the case as objects of the API, with the tree as one gang. ``full``: all cores are in use by others."""
     raw: list[dict[str, Any]] = cluster_of([((each.cores, 64), (0, 0)) for each in case.nodes], dialect)
     for i, each in enumerate(case.nodes):
         (node,) = (found for found in raw if found["metadata"]["name"] == f"n{i}")
         node["metadata"]["labels"] = {"zone": each.zone, "rack": each.rack}
+    tree = list(_objects(case.tree, "t", "", dialect))
+    if full:
+        raw += _in_use(case, dialect)
+        for group in tree:
+            group["spec"] |= {"priorityClassName": "high"} if group["kind"] != "Pod" else {}
     decoder = Decoder()
-    return with_trees(decoder.decode(each) for each in [*raw, *_objects(case.tree, "t", "", dialect)])
+    return with_trees(decoder.decode(each) for each in [*raw, *tree])
+
+
+def _in_use(case: NestedCase, dialect: str) -> Iterator[dict[str, Any]]:
+    """Yield a pod for each core, in a group of its own, and the priorities."""
+    for name, value in (("low", 10), ("high", 60)):
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+    for i, node in enumerate(case.nodes):
+        for name in (f"old-{i}-{core}" for core in range(node.cores)):
+            spec = {"schedulingPolicy": {"basic": {}}, "priorityClassName": "low"}
+            yield {**_HEAD, "kind": "PodGroup", "metadata": {"name": name, "namespace": "x"}, "spec": spec}
+            running = pod(f"{name}-0", (1, 1), dialect, name)
+            running["spec"]["nodeName"] = f"n{i}"
+            yield running | {"status": {"phase": "Running"}}
 
 
 def _objects(tree: TreeNode, name: str, parent: str, dialect: str) -> Iterator[dict[str, Any]]:
@@ -142,10 +173,11 @@ def _objects(tree: TreeNode, name: str, parent: str, dialect: str) -> Iterator[d
 _COMPOSITE = ("CompositePodGroup", "minGroupCount")
 
 
-def starts(case: NestedCase, dialect: str, policy: Policy) -> bool:
-    """Return True if one cycle starts the tree. Raises: AssertionError if it binds a part of a group or too little of a
-    set, if a group is in two domains of its label, or if there is too much on a node."""
-    bound = schedule_once(objects_of(case, dialect), policy, 1.0, (policy.dialect.scheduler,)).binds
+def starts(case: NestedCase, dialect: str, policy: Policy, *, full: bool = False) -> bool:
+    """Return True if one cycle starts the tree, or makes room for it. Raises: AssertionError if it binds a part of a
+    group or too little of a set, if a group is in two domains of its label, or if there is too much on a node."""
+    found = schedule_once(objects_of(case, dialect, full=full), policy, 1.0, (policy.dialect.scheduler,))
+    bound = {key: on for key, on in {**found.pipelined, **found.binds}.items() if key.startswith("x/t")}
     used, is_met = _checked(case, case.tree, "t", bound)
     assert bool(used) is is_met and len(used) == len(bound)
     for node, each in enumerate(case.nodes):
@@ -169,16 +201,17 @@ def _checked(case: NestedCase, tree: TreeNode, name: str, bound: dict[str, str])
     return used, is_met
 
 
-def measure(cases: int, seed: int) -> dict[str, Any]:
+def measure(cases: int, seed: int, *, full: bool = False) -> dict[str, Any]:
     """Return of how many random cases that can start Pumice starts the tree, in each language."""
     dice, placeable, found = random.Random(seed), 0, dict.fromkeys(CONFS, 0)
-    policies = {name: loaded_from_text(text, builtin_registry(), where=name).policy for name, text in CONFS.items()}
+    texts = CONFS | ({"volcano": _EVICTING} if full else {})
+    policies = {name: loaded_from_text(text, builtin_registry(), where=name).policy for name, text in texts.items()}
     started = time.process_time()
     for case in (case_of(dice) for _ in range(cases)):
         if can_start(case):
             placeable += 1
             for name, policy in policies.items():
-                found[name] += starts(case, name, policy)
+                found[name] += starts(case, name, policy, full=full)
     missed = {name: f"{100 * (1 - count / placeable):.2f} %" for name, count in found.items()}
     cpu_s = round(time.process_time() - started, 1)
     return {"cases": cases, "placeable": placeable, "missed": missed, "cpu_s": cpu_s}
@@ -188,8 +221,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--full", action="store_true")
     given = parser.parse_args()
-    print(json.dumps(measure(given.cases, given.seed)))
+    print(json.dumps(measure(given.cases, given.seed, full=given.full)))
 
 
 if __name__ == "__main__":
