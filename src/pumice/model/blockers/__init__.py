@@ -265,6 +265,7 @@ class GangPartial(Blocker, frozen=True):
     placed: int
     minimum: int
     first: Blocker | None = None
+    # KAI's texts for gangs and for sub-groups differ, and a minimum is that of the sub-group alone.
     role: str = ""
 
     @property
