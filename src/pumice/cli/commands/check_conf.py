@@ -69,7 +69,7 @@ def _read(conf: str, plugins_dir: str) -> Policy:
 
 
 def _print(conf: str, policy: Policy) -> None:
-    from pumice.runtime.policy.check import arguments_of, switched_off
+    from pumice.runtime.policy.check import arguments_of, former_names, switched_off
 
     out = console()
     out.print(escaped(f"{conf}: OK"))
@@ -81,6 +81,11 @@ def _print(conf: str, policy: Policy) -> None:
     for number, tier in enumerate(policy.tiers, 1):
         for option in tier:
             given = ((name, value) for name, value in arguments_of(option).items() if value not in (None, ""))
-            arguments = escaped(", ".join(f"{name} = {value}" for name, value in given))
+            now = former_names(option)
+            arguments = escaped(
+                ", ".join(
+                    f"{name} = {value}" + (f" (now called {now[name]})" if name in now else "") for name, value in given
+                )
+            )
             table.add(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in switched_off(option)))
     out.print_table(table)

@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from itertools import chain, repeat
+from types import MappingProxyType
 from typing import TypeVar
 
 from msgspec import Struct
@@ -41,11 +42,12 @@ _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
 class Argument(Struct, frozen=True):
     """An argument that a policy file may give: its name as it is spelled there, its type in words, and the value if it
-    is not given."""
+    is not given. ``now_called``: the argument of which this is the former name, "" for all others."""
 
     name: str
     type: str
     default: object
+    now_called: str = ""
 
 
 class PluginSpec(Struct, frozen=True, dict=True):
@@ -137,11 +139,13 @@ def plugin(
     page: str = "",
     separator: str = "_",
     spelled: tuple[str, ...] = (),
+    former: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[P], P]:
     """Return a decorator that gives a plugin the name by which conf files know it.
 
     ``separator``: what conf files have in names of its arguments where parameters have ``_``. ``spelled``: names that
-    have other separators, as they are in conf files.
+    have other separators, as they are in conf files. ``former``: the present name of each argument that is the
+    former name of another.
     """
 
     def mark(target: P) -> P:
@@ -149,7 +153,10 @@ def plugin(
         # A parameter cannot have a dot, and users know an argument only as their file spells it.
         names = {key: key.replace("_", separator) for key in spec.arguments}
         names |= {normalised(each): each for each in spelled}
-        arguments = {key: replace(each, name=names[key]) for key, each in spec.arguments.items()}
+        arguments = {
+            key: replace(each, name=names[key], now_called=former.get(names[key], ""))
+            for key, each in spec.arguments.items()
+        }
         # On the function or class itself, so that importing a module registers nothing.
         setattr(target, PLUGIN_ATTRIBUTE, replace(spec, adds=adds, arguments=arguments))
         return target

@@ -46,9 +46,25 @@ def described(policy: Policy) -> dict[str, Any]:
 
 
 def arguments_of(option: PluginOption) -> dict[str, Any]:
-    """Return what is given, and the default of what is not, under the names that policy files spell."""
-    known = {key: argument for key, argument in option.spec.arguments.items() if key != "hierarchy"}
-    return {argument.name: option.arguments.get(key, argument.default) for key, argument in known.items()}
+    """Return what is given, and the default of what is not, under the names that policy files spell. Of an argument
+    with a former name there is the name that is given."""
+    known, former = option.spec.arguments, former_names(option)
+    shown = {
+        key: argument
+        for key, argument in known.items()
+        if key != "hierarchy"
+        and (key in option.arguments or not (argument.now_called or argument.name in former.values()))
+    }
+    return {argument.name: option.arguments.get(key, argument.default) for key, argument in shown.items()}
+
+
+def former_names(option: PluginOption) -> dict[str, str]:
+    """Return the former names of arguments that are given, each with the present one."""
+    return {
+        argument.name: argument.now_called
+        for key, argument in option.spec.arguments.items()
+        if argument.now_called and key in option.arguments
+    }
 
 
 def switched_off(option: PluginOption) -> list[str]:

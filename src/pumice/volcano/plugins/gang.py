@@ -53,7 +53,7 @@ PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 _READY = "tasks in gang are ready to be scheduled"
 
 
-@plugin("gang")
+@plugin("gang", former={"halvesFirst": "finishPartialGangs", "halvesGoAfter": "evictPartialGangsAfter"})
 class Gang:
     """Require that a job meets its minimum, and the minimums of its roles and sub-groups.
 
