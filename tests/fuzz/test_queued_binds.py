@@ -96,10 +96,10 @@ class World:
             case 6:
                 self.new_node(f"n{self.made}")
             case _:
-                self.hear()
+                self.apply()
 
     def node_goes(self, name: str) -> None:
-        self.hear()
+        self.apply()
         del self.nodes[name]
         self.cluster.sink([Gone(Node, name)])
         for key in [key for key, each in self.pods.items() if each.node_name == name]:
@@ -107,12 +107,12 @@ class World:
 
     def pod_goes(self, key: str) -> None:
         """Its controller makes another one."""
-        self.hear()
+        self.apply()
         gone = self.pods.pop(key)
         self.cluster.sink([Gone(Pod, key)])
         self.new_pod(gone.name, gone.name.partition("-")[0], tolerant=bool(gone.spec.tolerations))
 
-    def hear(self) -> None:
+    def apply(self) -> None:
         """Let events of binds arrive."""
         for key in self.unheard:
             self.cluster.sink([Seen(self.pods[key])])
@@ -138,7 +138,7 @@ class World:
             assert await self.binder.send(entry), entry.why
             self.kept_back += self.sent == before_it
         if calm or self.dice.random() < 0.5:
-            self.hear()
+            self.apply()
 
     async def post(self, path: str, body: dict[str, Any]) -> None:
         """Bind a pod, as the API server. Raises: AssertionError if a law is broken."""
@@ -182,7 +182,7 @@ async def test_what_waits_is_looked_at_before_it_is_sent(part: int) -> None:
         for _ in range(TURNS):
             await world.turn()
         # Room for all: what was given back is decided again, and every gang is whole.
-        world.hear()
+        world.apply()
         for number in range(3):
             world.see_node(node(f"spare-{number}", 64, uid=f"spare-{number}"))
         for _ in range(3):

@@ -88,7 +88,7 @@ class Scheduling:
     async def given_back(self, name: str) -> None:
         await until(lambda: self.drain() is not None and f"{self.namespace}/{name}" in [u.pod for u in self.undone])
 
-    async def heard(self, *names: str) -> None:
+    async def observe(self, *names: str) -> None:
         """Wait until these pods were heard of."""
         await until(lambda: all(f"{self.namespace}/{name}" in self.cluster.cache.pods for name in names))
 
@@ -120,8 +120,8 @@ class Scheduling:
         if self.loop is None:
             self.loop = Loop(Store(), policy_of(self.policy, volcano_registry()), self.cluster)
         outcome = await asyncio.to_thread(self.loop.step, now)
-        self.cluster.tell(outcome)
-        self.cluster.evictions.let_go()
+        self.cluster.report(outcome)
+        self.cluster.evictions.release()
         return outcome
 
 

@@ -28,7 +28,7 @@ from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.objects import Objects, Options, Target
 from pumice.apiserver.store import Store
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.serving.supervision import Health, Supervised
+from pumice.runtime.serving.supervision import Health, SupervisedTask
 
 _log = logging.getLogger("pumice.apiserver")
 
@@ -46,7 +46,7 @@ class Cluster(Struct, frozen=True):
     cron_jobs: CronJobs
     group_protection: GroupProtection
     claims: Claims
-    _parts: tuple[Supervised, ...]
+    _parts: tuple[SupervisedTask, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """Return the health of the parts that act on objects."""
@@ -54,7 +54,7 @@ class Cluster(Struct, frozen=True):
         spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared, "cron-jobs": self.cron_jobs.spared}
         spared |= {"group-protection": self.group_protection.spared, "claims": self.claims.spared}
 
-        def check(part: Supervised) -> Health:
+        def check(part: SupervisedTask) -> Health:
             health = part.health()
             return Health(health.well, "; ".join(filter(None, (health.note, spared[part.name].note))))
 
@@ -108,7 +108,7 @@ def make_cluster(
     works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run, "jobs": jobs.run}
     claims = Claims(objects, now)
     works |= {"cron-jobs": cron_jobs.run, "group-protection": protection.run, "claims": claims.run}
-    parts = tuple(Supervised(_log, name, work) for name, work in works.items())
+    parts = tuple(SupervisedTask(_log, name, work) for name, work in works.items())
     cluster = Cluster(store, registry, objects, collector, kubelets, life, jobs, cron_jobs, protection, claims, parts)
     for definition in definitions:
         cluster.place(definition)

@@ -61,7 +61,7 @@ class _Finding(NamedTuple):
 
 
 class BindChecks:
-    """Callable from any thread. ``begin`` before each cycle, and ``heard`` for each event that is news, after the cache
+    """Callable from any thread. ``begin`` before each cycle, and ``observe`` for each event that is news, after the cache
     and before it ends a bind in flight."""
 
     def __init__(self, cache: LatestObjects, in_flight: InFlightDecisions) -> None:
@@ -91,7 +91,7 @@ class BindChecks:
         """Return a bind to be sent, with its node as the cycle that decided it knew it."""
         return InFlightDecision(bind, node=self._nodes.get(bind.node))
 
-    def heard(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Note what may make binds outdated that wait to be sent."""
         match event:
             case Seen(Node() as node):

@@ -108,7 +108,7 @@ class InFlightDecisions:
         self._drop(entry.decision.pod)
         return True
 
-    def heard(self, pod: Pod) -> bool:
+    def observe(self, pod: Pod) -> bool:
         """Note an event about a pod. Return True if it only confirms a decision."""
         entry = self._by_pod.get(pod.key)
         if entry is None or (entry.decision.uid == pod.uid and not has_come_true(entry.decision, pod)):

@@ -134,7 +134,7 @@ class Loop:
         """Give the cluster changed statuses, and the store what it should remember."""
         self.store.remember(outcome.writes)
         for removal in outcome.gates:
-            self.cluster.take_off_gate(removal)
+            self.cluster.remove_gate(removal)
         for update in outcome.groups:
             self.cluster.write_group(update)
         for name, allocated in outcome.queues.items():

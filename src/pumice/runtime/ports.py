@@ -30,7 +30,7 @@ class Cluster(Protocol):
         """Write a queue's status.allocated, and the further status of a queue of KAI."""
         ...
 
-    def take_off_gate(self, removal: GateRemoval) -> None:
+    def remove_gate(self, removal: GateRemoval) -> None:
         """Remove the queue gate from a pod. If it fails, a later cycle requests it again."""
         ...
 

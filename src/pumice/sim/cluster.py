@@ -229,7 +229,7 @@ class SimCluster:
         queue = self.queues[name] = replace(queue, allocated=allocated, usage=usage)
         self.undelivered.add(queue, name, news=False)
 
-    def take_off_gate(self, removal: GateRemoval) -> None:
+    def remove_gate(self, removal: GateRemoval) -> None:
         """Remove the queue's gate, and no other, from a pod that still exists."""
         pod = self.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
@@ -268,7 +268,7 @@ class SimCluster:
 
     def _heard(self, event: Event) -> None:
         if self.queued is not None:
-            self.queued.heard(event)
+            self.queued.observe(event)
 
     def add_pods(self, pods: Mapping[str, Pod]) -> None:
         """Add new pods. Those that are already on nodes are added one by one."""
@@ -329,7 +329,7 @@ class SimCluster:
         gone = {key: pod for key in keys if (pod := pods.pop(key, None)) is not None}
         if self.queued is not None:
             for key, pod in gone.items():
-                self.queued.heard(Gone(Pod, key))
+                self.queued.observe(Gone(Pod, key))
                 self.queued.pod_gone(pod)
         for part in in_parts(gone):
             self.undelivered.add_gone(Pod, part)

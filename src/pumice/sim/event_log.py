@@ -15,7 +15,7 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
 from pumice.sim.equal_pods import EqualPods, one_of
 
-Tell = Callable[[Mapping[str, object]], object]
+TakeEvent = Callable[[Mapping[str, object]], object]
 
 _UNSCHEDULABLE = "Unschedulable"
 
@@ -25,7 +25,7 @@ class EventLog:
     before its time), broken, succeeded, done, node-up, node-down. ``cycle`` returns the number of the present or last
     cycle."""
 
-    def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell, cycle: Callable[[], int]) -> None:
+    def __init__(self, cluster: SimCluster, controller: Controller, tell: TakeEvent, cycle: Callable[[], int]) -> None:
         self._engine = cluster.engine
         self._live = controller.live
         self._start = cluster.engine.now

@@ -55,12 +55,12 @@ class QueuedBinds:
         self._in_flight.add(entry)
         self._engine.after(self._delay(), self._due, entry, priority=Priority.START)
 
-    def heard(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Note what may make binds outdated, after it has happened."""
-        self._checks.heard(event)
+        self._checks.observe(event)
 
     def pod_gone(self, pod: Pod) -> None:
-        """Note that a pod is gone, after ``heard``."""
+        """Note that a pod is gone, after ``observe``."""
         self._in_flight.gone(pod.key)
         if pod.node_name:
             self.member_lost(pod.group_key)

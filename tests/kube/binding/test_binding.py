@@ -40,7 +40,7 @@ async def test_a_gang_is_bound_whole_or_not_at_all(
         await client.post(POD_GROUPS.namespace_path(namespace), group)
     await create(client, *(gang_pod(namespace, name, name.partition("-")[0]) for name in small + large))
     async with scheduling(through, client, namespace, "whole-1", "whole-2") as at_work:
-        await at_work.heard(*small, *large)
+        await at_work.observe(*small, *large)
         await at_work.step(1_000.0)
         nodes = [await at_work.bound(name) for name in small]
         await at_work.settled()
@@ -59,7 +59,7 @@ async def test_a_gang_is_bound_whole_or_not_at_all(
 async def test_a_bound_pod_and_its_event(client: Client, namespace: str) -> None:
     await create(client, pod(namespace, "a"))
     async with scheduling(client, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         assert at_work.cluster.bind(at_work.bind_of("a", "n1")) is None
         assert await at_work.bound("a") == "n1"
         await at_work.settled()
@@ -85,7 +85,7 @@ async def test_what_was_not_bound_is_given_back(
     await create(client, pod(namespace, "a"))
     proxy.on("POST", BINDING, fault)
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         bind = at_work.bind_of("a", "n1")
         assert at_work.cluster.bind(bind) is None
         await at_work.given_back("a")
@@ -122,7 +122,7 @@ async def test_why_a_bind_was_refused_is_what_its_pod_says(
     failed: list[str] = []
     timers = Timers(aged=lambda stage, bind, seconds: failed.append(bind.pod) if stage == "Failed" else None)
     async with scheduling(through, client, namespace, "n1", timers=timers) as at_work:
-        await at_work.heard("pair-0", "pair-1")
+        await at_work.observe("pair-0", "pair-1")
         for cycle in range(3):
             await at_work.step(1_000.0 + cycle)
             await at_work.settled()
@@ -159,7 +159,7 @@ async def test_too_many_requests_are_sent_again_when_the_server_says_so(
     await create(client, pod(namespace, "a"))
     rule = proxy.on("POST", BINDING, answer(429, "TooManyRequests", Retry_After="1"), times=2)
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         assert await at_work.bound("a") == "n1"
         at_work.drain()
@@ -222,7 +222,7 @@ async def test_a_pod_that_changes_while_it_is_bound_is_bound(
     path = PODS.path(f"{namespace}/a", part)
     proxy.on("POST", BINDING, meanwhile(lambda: client.patch(path, change, content_type=STRATEGIC_PATCH)))
     async with scheduling(through, client, namespace, where := f"{namespace}-n") as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         await at_work.step(1_000.0)
         assert await at_work.bound("a") == where
         await at_work.settled()
@@ -244,7 +244,7 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_let_go(
     await create(client, pod(namespace, "a"))
     proxy.on("POST", BINDING, meanwhile(lambda: client.delete(PODS.path(f"{namespace}/a"))))
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         await until(lambda: f"{namespace}/a" not in at_work.cluster.cache.pods)
         await at_work.settled()
@@ -276,7 +276,7 @@ async def test_an_assumption_ends_when_the_pod_is_given_back(
     await create(client, gang_pod(namespace, "a", "gang"), gang_pod(namespace, "b", "gang"))
     proxy.on("POST", "/pods/b/binding$", answer(500, "InternalError"))
     async with scheduling(through, client, namespace, "again-1") as at_work:
-        await at_work.heard("a", "b")
+        await at_work.observe("a", "b")
         await at_work.step(1_000.0)
         assert at_work.loop is not None
         assert {d.pod for d in at_work.loop.decisions} == {f"{namespace}/a", f"{namespace}/b"}
@@ -317,7 +317,7 @@ async def test_a_storm_of_faults_ends_with_every_pod_bound_once(
     rules = [proxy.on("POST", rf"p\d{number}/binding$", fault, times=6) for number, fault in enumerate(faults)]
     rules += [proxy.on("GET", r"/pods/p\d+$", answer(503), times=5)]
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard(*names)
+        await at_work.observe(*names)
         await bind_until_done(at_work, names, "n1")
         reports = await at_work.events("Scheduled")
     assert all(rule.hits for rule in rules)
@@ -332,8 +332,8 @@ async def test_two_that_bind_the_same_pods(client: Client, namespace: str) -> No
     first = scheduling(client, client, namespace, "n1", follow=(PODS, NODES))
     second = scheduling(client, client, namespace, "n2", follow=(PODS, NODES))
     async with first as one, second as other:
-        await one.heard(*names)
-        await other.heard(*names)
+        await one.observe(*names)
+        await other.observe(*names)
         await until(lambda: {"n1", "n2"} <= one.cluster.cache.nodes.keys() & other.cluster.cache.nodes.keys())
         await asyncio.gather(bind_until_done(one, names, "n1"), bind_until_done(other, names[::-1], "n2"))
         reports = await one.events("Scheduled")
@@ -349,7 +349,7 @@ async def test_the_server_is_killed_while_pods_are_bound(assets_server: ApiServe
         await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
         await create(client, *(pod("it", name) for name in names))
         async with scheduling(client, client, "it", "n1", follow=(PODS, NODES)) as at_work:
-            await at_work.heard(*names)
+            await at_work.observe(*names)
             for name in names:
                 assert at_work.cluster.bind(at_work.bind_of(name, "n1", job=name)) is None
             await until(lambda: at_work.cluster.binds.left < len(names))
@@ -389,7 +389,7 @@ async def test_hooks_run_before_binding_with_what_plugins_handed_on(client: Clie
     done: list[str] = []
     hooks = [Hook("volumes", done, annotations={"volumes": "bound"}), Hook("numa", done, annotations={"cpus": "0-3"})]
     async with scheduling(client, client, namespace, "n1", follow=(PODS, NODES), hooks=hooks) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1")._replace(context={"volumes": "pv-7"}))
         await at_work.bound("a")
         found = (await at_work.pod("a"))["metadata"]["annotations"]
@@ -405,7 +405,7 @@ async def test_cards_are_written_with_the_node_or_not_at_all(
     proxy.on("POST", "/pods/a/binding$", answer(403, "Forbidden"))
     given = {ASSIGNED_IDS_ANNOTATION: "GPU-0,NVIDIA,4000,0:", BIND_PHASE_ANNOTATION: ALLOCATING}
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a", "b")
+        await at_work.observe("a", "b")
         for name in ("a", "b"):
             context = {DEVICES: DeviceGrant(namespace, name, tuple(given.items()))}
             at_work.cluster.bind(at_work.bind_of(name, "n1")._replace(context=context))
@@ -423,7 +423,7 @@ async def test_a_hook_that_fails_undoes_those_before_it(
     done: list[str] = []
     hooks = [Hook("first", done), Hook("second", done), Hook("third", done, fails=True)]
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES), hooks=hooks) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         await at_work.given_back("a")
         (condition,) = (await at_work.pod("a"))["status"]["conditions"]
@@ -442,7 +442,7 @@ async def test_a_binding_that_is_refused_undoes_the_hooks(
     done: list[str] = []
     hooks = [Hook("volumes", done)]
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES), hooks=hooks) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         await at_work.given_back("a")
     assert done == ["volumes prepare", "volumes undo"]
@@ -457,7 +457,7 @@ async def test_a_binding_that_was_applied_undoes_nothing(
     async with scheduling(
         through, client, namespace, "n1", follow=(PODS, NODES), hooks=[Hook("volumes", done)]
     ) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         await at_work.bound("a")
         await at_work.settled()
@@ -472,7 +472,7 @@ async def test_stopping_finishes_what_was_taken_and_takes_no_more(client: Client
     names = [f"p{i}" for i in range(30)]
     await create(client, *(pod(namespace, name) for name in [*names, "late"]))
     async with scheduling(client, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard(*names, "late")
+        await at_work.observe(*names, "late")
         assert [at_work.cluster.bind(at_work.bind_of(name, "n1")) for name in names] == [None] * 30
         assert await at_work.cluster.flush(60) == 0
         refusal = at_work.cluster.bind(at_work.bind_of("late", "n1"))
@@ -488,7 +488,7 @@ async def test_stopping_ends_in_time_without_an_answer(
     await create(client, pod(namespace, "a"))
     proxy.on("POST", BINDING, hang(600))
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         await until(lambda: proxy.count("POST", BINDING) == 1)
         assert await at_work.cluster.flush(0.1) == 1

@@ -47,7 +47,7 @@ async def one_pod(through: Client, client: Client, namespace: str, **spec: Any) 
     hooks = (VolumeBinding(through, (0.1,) * 20), ClaimBinding(through))
     try:
         async with scheduling(through, client, namespace, NODE, follow=EVERYTHING, hooks=hooks) as at_work:
-            await at_work.heard("a")
+            await at_work.observe("a")
             yield at_work
     finally:
         await client.delete(QUEUES.path(f"{namespace}-q"))

@@ -34,7 +34,7 @@ async def test_one_pod_at_a_time_is_on_its_way_to_a_node(client: Client, namespa
     hooks = (NodeLocking(client, clock=lambda: now[0]),)
     await create(client, pod(namespace, "a"), pod(namespace, "b"), pod(namespace, "c"))
     async with scheduling(client, client, namespace, NODE, follow=(PODS, NODES), hooks=hooks) as at_work:
-        await at_work.heard("a", "b", "c")
+        await at_work.observe("a", "b", "c")
         at_work.cluster.bind(to_bind(at_work, "a"))
         assert await at_work.bound("a") == NODE
         assert await lock_of(client) == TAKEN
@@ -55,7 +55,7 @@ async def test_a_bind_that_fails_gives_its_lock_back_and_nobody_elses(
     await create(client, pod(namespace, "a"))
     proxy.on("POST", "/binding$", answer(403, "Forbidden"), times=2)
     async with scheduling(through, client, namespace, NODE, follow=(PODS, NODES), hooks=hooks) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         at_work.cluster.bind(to_bind(at_work, "a"))
         await at_work.given_back("a")
         assert proxy.count("PATCH", f"/nodes/{NODE}$") == 2 and await lock_of(client) is None

@@ -61,7 +61,7 @@ async def test_the_gate_is_taken_off_what_the_queue_may_take_on(client: Client, 
     pods = [gated(namespace, name) for name in "abc"] + [gated(namespace, "o", "example.com/other")]
     await jobs_in(client, namespace, *pods)
     async with scheduling(client, client, namespace, NODE, policy=CAPACITY) as at_work:
-        await at_work.heard("a", "b", "c", "o")
+        await at_work.observe("a", "b", "c", "o")
         await at_work.step(1_000.0)
         await at_work.settled()
         await until(lambda: len(without_gates(at_work)) == 2)

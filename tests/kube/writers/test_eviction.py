@@ -29,7 +29,7 @@ async def test_an_evicted_pod_says_why_and_goes(client: Client, namespace: str, 
     await client.post(POD_GROUPS.namespace_path(namespace), pod_group(namespace, "job", 1))
     await bound_pod(client, namespace, "victim", terminationGracePeriodSeconds=30)
     async with scheduling(client, client, namespace, "n1") as at_work:
-        await at_work.heard("victim")
+        await at_work.observe("victim")
         await until(lambda: f"{namespace}/job" in at_work.cluster.cache.groups)
         assert at_work.cluster.evict(at_work.evict_of("victim")) is None
         await at_work.settled()
@@ -67,7 +67,7 @@ async def test_an_eviction_is_repeated_until_it_is_done(
     await bound_pod(client, namespace, "victim")
     rule = proxy.on(method, path, fault)
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("victim")
+        await at_work.observe("victim")
         assert at_work.cluster.evict(at_work.evict_of("victim")) is None
         await gone(at_work, "victim")
         await at_work.settled()

@@ -76,7 +76,7 @@ async def test_a_status_is_written_once(
     key, codec = f"{namespace}/g", Codec(POD_GROUPS, Decoder())
     async with by_hand(through, client, namespace) as at_work:  # no watch: the echo comes when the test says so
 
-        async def hear() -> None:
+        async def apply() -> None:
             group = codec.read(await client.request("GET", POD_GROUPS.path(key))).value
             assert isinstance(group, PodGroup)
             at_work.cluster.sink([Seen(group)])
@@ -86,10 +86,10 @@ async def test_a_status_is_written_once(
             at_work.cluster.write_group(PodGroupUpdate(key, replace(_STATUS, conditions=(condition,))))
             await at_work.settled()
 
-        await hear()
+        await apply()
         for session in range(9):
             await write(session)
-        await hear()
+        await apply()
         await write(10)
         assert at_work.cluster.cache.groups[key].status.phase == "Inqueue"
     assert proxy.count("PATCH", "/podgroups/") == 1
@@ -185,7 +185,7 @@ async def test_a_queue_with_status_subresource(
 async def test_a_waiting_pod_says_why(through: Client, client: Client, proxy: FaultProxy, namespace: str) -> None:
     await create(client, pod(namespace, "a"))
     async with scheduling(through, client, namespace, follow=(PODS,)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         pods, key = at_work.cluster.cache.pods, f"{namespace}/a"
         notice = PodNotice(key, pods[key].uid, "Unschedulable", "0/3 nodes are available", "n7")
         for _ in range(5):
@@ -224,7 +224,7 @@ async def test_a_pod_that_was_bound_meanwhile_is_not_called_waiting(client: Clie
 async def test_an_event_that_is_reported_again_is_counted(client: Client, namespace: str) -> None:
     await create(client, pod(namespace, "a"))
     async with scheduling(client, client, namespace, follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
+        await at_work.observe("a")
         recorder, ref = at_work.cluster.recorder, about_pod(at_work.cluster.cache.pods[f"{namespace}/a"])
         recorder._again_s = 0.0
         for _ in range(3):

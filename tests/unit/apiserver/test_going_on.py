@@ -19,7 +19,7 @@ from pumice.apiserver.objects import Deletion, Options
 from pumice.apiserver.seed import place_manifests
 from pumice.runtime.files.documents import Document
 from pumice.runtime.serving.listening import Place
-from pumice.runtime.serving.supervision import Health, Supervised
+from pumice.runtime.serving.supervision import Health, SupervisedTask
 from tests.unit.apiserver.conftest import Client
 from tests.unit.apiserver.worlds import Clock, cluster, create, found, group, node, pod, settle, target
 
@@ -213,7 +213,7 @@ async def test_parts_that_stop_are_started_again(
             await asyncio.wait_for(again.wait(), 30)
             assert world.checks()["nodes"]() == Health(False, "RuntimeError: a fault")
     assert "nodes restarts in" in caplog.text
-    assert all(isinstance(part, Supervised) for part in world._parts)
+    assert all(isinstance(part, SupervisedTask) for part in world._parts)
 
 
 def test_a_definition_keeps_the_scope_of_what_is_there() -> None:

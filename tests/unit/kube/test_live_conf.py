@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 def conf_file(path: Path | None, strict: bool = True) -> ConfFile:
     """As it is reported where it comes into force."""
     made = ConfFile(path, volcano_registry(), DEFAULT_CONF, strict=strict)
-    made.tell()
+    made.log()
     return made
 
 

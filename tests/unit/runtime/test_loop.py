@@ -42,7 +42,7 @@ class Vanishing:
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """Do nothing."""
 
-    def take_off_gate(self, removal: GateRemoval) -> None:
+    def remove_gate(self, removal: GateRemoval) -> None:
         """Do nothing."""
 
     def notice(self, notice: PodNotice) -> None:

@@ -16,7 +16,7 @@ from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.cron_jobs import BATCH_FORM, reconcile_cron_job
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Wake, Write
 from pumice.runtime.serving.supervision import Spared
 
 _log = logging.getLogger("pumice.apiserver")
@@ -115,7 +115,7 @@ class CronJobs:
                 self._create(self._kinds["Job"], obj)
             case Patch() | Delete():
                 carry_out(self._objects, self._kinds, write)
-            case Tell():
+            case Emit():
                 self._tell(write, now)
             case Wake(after_s=after_s):
                 self._wake_at(now + after_s, key)
@@ -127,7 +127,7 @@ class CronJobs:
             if refusal.reason != "AlreadyExists":
                 raise
 
-    def _tell(self, tell: Tell, now: float) -> None:
+    def _tell(self, tell: Emit, now: float) -> None:
         """Create an event, one at most for each CronJob, reason and minute."""
         ref, at = tell.ref, stamp(now)
         name = f"{ref.name[:200]}.{tell.reason.lower()}.{int(now) // 60:x}"

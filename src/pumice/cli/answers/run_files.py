@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pumice.sim.run import Run
     from pumice.sim.scenes.inputs import Inputs
 
-Tell = Callable[[Mapping[str, object]], object]
+TakeEvent = Callable[[Mapping[str, object]], object]
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 _OPTIONS = (
@@ -92,9 +92,9 @@ class Writers:
             self._perfetto = Perfetto(perfetto, names)
 
     @property
-    def tell(self) -> Tell | None:
+    def tell(self) -> TakeEvent | None:
         """Return the function that takes events, None if no file needs them, so that none are made."""
-        takers: list[Tell] = [each.add for each in (self._placements, self._perfetto) if each is not None]
+        takers: list[TakeEvent] = [each.add for each in (self._placements, self._perfetto) if each is not None]
         if self._events is not None:
             takers.append(self._write)
 

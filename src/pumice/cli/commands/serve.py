@@ -172,7 +172,7 @@ async def _serve(wanted: _ServeOptions, token: str, certificate: Certificate | N
     from pumice.kube.scheduler.languages import language_of
     from pumice.kube.scheduler.plugin_pages import PluginPages
     from pumice.runtime.serving.listening import Place
-    from pumice.runtime.serving.supervision import Supervised
+    from pumice.runtime.serving.supervision import SupervisedTask
     from pumice.runtime.telemetry.metrics import Metrics
 
     conf = _conf(wanted)
@@ -202,7 +202,7 @@ async def _serve(wanted: _ServeOptions, token: str, certificate: Certificate | N
             given = (access, conf, metrics, wanted.speed, stop, answers, shown, wanted.annotate_starts)
             run = partial(schedule, *given)
             work = partial(_schedule, cluster, run)
-            part = Supervised(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
+            part = SupervisedTask(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
             api.checks["scheduler"] = part.health
             scheduler = asyncio.create_task(part.run())
         await _until(stop, journal, scheduler)

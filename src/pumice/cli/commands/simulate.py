@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.cli.answers.recording import RecordFlags, record_options, recording
-from pumice.cli.answers.run_files import FILE, RunFiles, Tell, file_options, opened
+from pumice.cli.answers.run_files import FILE, RunFiles, TakeEvent, file_options, opened
 from pumice.cli.answers.world import readable
 from pumice.cli.errors import FAILED, INTERRUPTED, InputError
 from pumice.cli.output import (
@@ -150,7 +150,7 @@ def _run(
     found: Inputs,
     chosen: PolicyChoice,
     flags: Flags,
-    tell: Tell | None,
+    tell: TakeEvent | None,
     saving: _Saving | None,
     record: RecordFlags | None,
 ) -> Run:

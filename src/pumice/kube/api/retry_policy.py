@@ -36,26 +36,26 @@ class RetryPolicy(Struct, frozen=True):
     watch_s: float = 300.0
 
 
-class Retrying:
+class RetryDelays:
     """The delays of one reflector, one after the other."""
 
     def __init__(self, retry_policy: RetryPolicy, clock: Callable[[], float] = time.monotonic) -> None:
         self._retry_policy, self._clock = retry_policy, clock
-        self.well()
+        self.succeeded()
 
-    def well(self) -> None:
+    def succeeded(self) -> None:
         """Note success: the next problem is a first one."""
         p = self._retry_policy
         self._unreachable = Backoff(p.first_s, p.unreachable_last_s)
         self._soon = Backoff(p.first_s, p.soon_last_s)
         self._late = Backoff(p.first_s, p.last_s)
         self._refused_since: float | None = None
-        self._read_anew = False
+        self._relisted = False
 
     def unreachable(self) -> float:
         """Note that there was no answer. The next server to answer may have just been started."""
         delay = self._unreachable.next()
-        self._refused_since, self._read_anew = None, False
+        self._refused_since, self._relisted = None, False
         return delay
 
     def refused(self, *, lasting: bool, at_least_s: float | None = None) -> float:
@@ -80,7 +80,7 @@ class Retrying:
         """True if the refusal has lasted long enough to be believed."""
         return self._refused_since is not None and self.refused_s >= self._retry_policy.believed_s
 
-    def read_anew(self) -> float:
+    def relist(self) -> float:
         """Note that everything must be read again: at once, unless that was done last time without success."""
-        helped, self._read_anew = not self._read_anew, True
+        helped, self._relisted = not self._relisted, True
         return 0.0 if helped else self._late.next()

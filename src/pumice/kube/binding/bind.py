@@ -124,9 +124,9 @@ class Binder:
             return self._in_flight.end(entry)  # unless an event arrived meanwhile
         self._in_flight.end(entry)
         if pod is None:
-            self._cache.hear_of_end(bind.pod, bind.uid)
+            self._cache.apply_end(bind.pod, bind.uid)
         else:
-            self._cache.hear_of(pod)
+            self._cache.apply_read(pod)
         return False
 
     def _hooks_for(self, bind: Bind) -> tuple[PreBind, ...]:

@@ -140,16 +140,16 @@ class RequestBinder:
         bind = _bind_of(entry)
         if pod is None:
             self._in_flight.end(entry)
-            self._cache.hear_of_end(bind.pod, bind.uid)
+            self._cache.apply_end(bind.pod, bind.uid)
             return False
         if has_come_true(bind, pod):
             self._in_flight.end(entry)
-            self._cache.hear_of(pod)
+            self._cache.apply_read(pod)
             return False
         request = await self._read(bind.pod)
         if request is not None and request.is_live and request.node == bind.node and request.is_about(bind.uid):
             self._asked(entry, bind)
-            self._cache.hear([Seen(request)])
+            self._cache.apply([Seen(request)])
             self._in_flight.end(entry)
             return False
         entry.why = entry.why or "the BindRequest does not exist"
@@ -176,7 +176,7 @@ class RequestBinder:
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
-    def heard(self, request: BindRequest) -> bool:
+    def observe(self, request: BindRequest) -> bool:
         """Note a new or changed request. Return True if that only confirms a decision."""
         before = self._known.get(request.key)
         self._known[request.key] = request

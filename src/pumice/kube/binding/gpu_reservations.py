@@ -187,15 +187,15 @@ class GpuReservations:
         """Note what an event says about pods and about requests to bind them. On the event loop."""
         match event:
             case Seen(Pod() as pod):
-                self.heard(pod)
+                self.observe(pod)
             case Gone(kind, key) if kind is Pod:
                 self.gone(key)
             case Seen(BindRequest() as request):
-                self.heard_request(request)
+                self.observe_request(request)
             case Gone(kind, key) if kind is BindRequest:
                 self.request_gone(key)
 
-    def heard(self, pod: Pod) -> None:
+    def observe(self, pod: Pod) -> None:
         """Note a new or changed pod. On the event loop."""
         groups = gpu_groups(pod.labels) if pod.phase not in ENDED else ()
         if pod.namespace != RESERVATION_NAMESPACE:
@@ -216,7 +216,7 @@ class GpuReservations:
         for group in self._reserved_by.pop(key, ()):
             self._reserved.pop(group, None)
 
-    def heard_request(self, request: BindRequest) -> None:
+    def observe_request(self, request: BindRequest) -> None:
         """Note a new or changed BindRequest: its pod is about to share devices, by another binder."""
         # Of one that has succeeded the pod bears the groups; one that has failed makes its reservation anew.
         self._requested.put(request.key, request.gpu_groups if request.phase not in ("Succeeded", "Failed") else ())

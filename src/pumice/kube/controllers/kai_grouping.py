@@ -38,7 +38,7 @@ from pumice.runtime.controllers.kai.kind_defaults import KindDefaults, read_kind
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import Seen, has_rule
-from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
+from pumice.runtime.controllers.writes import Emit, Patch, Ref, annotations_of, controller_of, labels_of, leaving, meta
 
 FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES, PRIORITY_CLASSES)
 
@@ -124,7 +124,7 @@ class GroupingLoop:
         writes = reconcile_grouping(pod, group, wanted, self._settings)
         await self.reconciling.writing.carry_out(writes)
         for write in writes:
-            if isinstance(write, Tell):
+            if isinstance(write, Emit):
                 self.reconciling.queue.later(key, AGAIN_S)  # if it still holds then, it is reported again
             elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
                 self._owners.clear()  # owners may have changed, so the next pod reads them again

@@ -39,7 +39,7 @@ from pumice.runtime.controllers.queues import (
     missing_queues,
     reconcile_queue,
 )
-from pumice.runtime.controllers.writes import Patch, Tell, Wake, Write, meta, part
+from pumice.runtime.controllers.writes import Emit, Patch, Wake, Write, meta, part
 from pumice.runtime.telemetry.metrics import Metrics
 
 # times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
@@ -107,7 +107,7 @@ class ControlLoop:
                 loop.queue.later(task, write.after_s)
             elif isinstance(write, Patch) and write.ref.kind == "Pod" and not write.subresource:
                 self.view.assume(write.ref, write.merge)
-            elif isinstance(write, Tell) and write.type == "Warning":
+            elif isinstance(write, Emit) and write.type == "Warning":
                 loop.queue.later(task, AGAIN_S)  # if it still holds then, it is reported again
         return self._rest_s.pop(task, 0.0)
 

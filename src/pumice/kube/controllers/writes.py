@@ -19,9 +19,9 @@ from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
+    Emit,
     Patch,
     Ref,
-    Tell,
     Write,
     controller_of,
     controller_uid,
@@ -41,9 +41,9 @@ class NameConflict(KubeError):
 class Writing:
     """Carries out writes. Adjacent creates and deletes run in parallel; all others run one after the other."""
 
-    def __init__(self, client: Client, tell: Callable[[Ref, str, str, str], None]) -> None:
-        """``tell``: emits an event, given object, type, reason and message."""
-        self._client, self._tell = client, tell
+    def __init__(self, client: Client, emit: Callable[[Ref, str, str, str], None]) -> None:
+        """``emit``: emits an event, given object, type, reason and message."""
+        self._client, self._emit = client, emit
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def carry_out(self, writes: Sequence[Write]) -> None:
@@ -61,7 +61,7 @@ class Writing:
                     tasks = [group.create_task(self._one_of_many(write)) for write in batch]
                 failed = [(write, error) for write, task in zip(batch, tasks, strict=True) if (error := task.result())]
                 if failed:
-                    self._tell_of_failed(failed)
+                    self._emit_failures(failed)
                     if all(isinstance(write, Create) and write.obj["kind"] in _HELPERS for write, _ in failed):
                         for write in writes[done:]:
                             if isinstance(write, Patch) and write.subresource == "status":
@@ -88,10 +88,10 @@ class Writing:
                 await self._patch(write)
             case Delete(ref):
                 await self._delete(ref)
-            case Tell(ref, kind, reason, message):
-                self._tell(ref, kind, reason, message)
+            case Emit(ref, kind, reason, message):
+                self._emit(ref, kind, reason, message)
 
-    def _tell_of_failed(self, failed: Sequence[tuple[Write, KubeError]]) -> None:
+    def _emit_failures(self, failed: Sequence[tuple[Write, KubeError]]) -> None:
         """Report failures on the owner of the first one: the others usually say the same."""
         write, error = failed[0]
         owner = controller_of(write.obj) if isinstance(write, Create) else None
@@ -101,7 +101,7 @@ class Writing:
             return
         why = error.message if isinstance(error, ApiError) else str(error)
         others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        self._tell(owner, "Warning", "FailedCreate", f"Error creating {write.obj['kind']}: {why}{others}")
+        self._emit(owner, "Warning", "FailedCreate", f"Error creating {write.obj['kind']}: {why}{others}")
 
     async def _create(self, obj: Obj) -> None:
         kind, metadata = _kind(obj["apiVersion"], obj["kind"]), meta(obj)

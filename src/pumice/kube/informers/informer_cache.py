@@ -42,10 +42,10 @@ class InformerCache:
         self._placed: dict[str, set[str]] = {}  # PodGroup -> its pods that hold nodes or have succeeded
         self._news: list[Event] = []
         self._trees = GroupTrees()
-        self._spared = RefusedEvictions()
+        self._refused_evictions = RefusedEvictions()
         self._lock = Lock()
 
-    def hear(self, events: Iterable[Event]) -> None:
+    def apply(self, events: Iterable[Event]) -> None:
         """Apply events, oldest first. The caller decides whether they may change a decision."""
         with self._lock:
             for event in events:
@@ -63,20 +63,20 @@ class InformerCache:
             self._news.append(Undone(decision.pod, decision.uid))
             known = self.pods.get(decision.pod)
             if isinstance(decision, Evict) and known is not None:
-                self._spared.refused(decision.pod, decision.uid)
+                self._refused_evictions.refused(decision.pod, decision.uid)
                 self._take_in(Seen(known))
         self._on_news()
 
-    def spare_no_longer(self) -> None:
+    def release_refused_evictions(self) -> None:
         """Release pods whose time of being spared is over."""
         with self._lock:
-            pods = [self.pods[key] for key in self._spared.over() if key in self.pods]
+            pods = [self.pods[key] for key in self._refused_evictions.over() if key in self.pods]
             for pod in pods:
                 self._take_in(Seen(pod))
         if pods:
             self._on_news()
 
-    def hear_of(self, pod: Pod) -> None:
+    def apply_read(self, pod: Pod) -> None:
         """Apply a pod that was read by itself, unless a newer state, such as its end, is known."""
         with self._lock:
             known = self.pods.get(pod.key)
@@ -84,7 +84,7 @@ class InformerCache:
                 self._take_in_trees(Seen(pod))
         self._on_news()
 
-    def hear_of_end(self, key: str, uid: str) -> None:
+    def apply_end(self, key: str, uid: str) -> None:
         """Note that a pod was found to be gone, if it is still known."""
         with self._lock:
             known = self.pods.get(key)
@@ -134,9 +134,9 @@ class InformerCache:
 
     def _take_in(self, event: Event) -> None:
         if isinstance(event, Seen) and isinstance(event.obj, Pod):
-            event = Seen(self._spared.marked(event.obj))
+            event = Seen(self._refused_evictions.marked(event.obj))
         elif isinstance(event, Gone) and event.kind is Pod:
-            self._spared.gone(event.key)
+            self._refused_evictions.gone(event.key)
         self._keep(event)
         self._news.append(event)
 

@@ -23,7 +23,7 @@ from pumice.kube.api.client import Client
 from pumice.kube.api.codec import BadObject, Codec, Object, read_bookmark, read_event
 from pumice.kube.api.errors import ApiError, Garbage, KubeError, Unreachable
 from pumice.kube.api.kinds import Kind
-from pumice.kube.api.retry_policy import Retrying, RetryPolicy
+from pumice.kube.api.retry_policy import RetryDelays, RetryPolicy
 from pumice.kube.informers.unparsable import Unparsable, UnparsableObjects
 from pumice.kube.informers.watch_failures import Cause, WatchFailures
 from pumice.model.events import Event, Gone, Seen
@@ -93,7 +93,7 @@ class Reflector:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        retrying = Retrying(self._retry_policy)
+        retrying = RetryDelays(self._retry_policy)
         while True:
             before, started = self._version, time.monotonic()
             try:
@@ -105,23 +105,23 @@ class Reflector:
                 delay = retrying.unreachable()
                 if self._version == before:
                     text = f"the API server does not answer: {error.why}"
-                    self._troubles.tell(self.kind, Cause.UNREACHABLE, text)
+                    self._troubles.note(self.kind, Cause.UNREACHABLE, text)
                 _log.debug("%s; next try in %.1f s", error, delay)
             except KubeError as error:
                 delay = self._list_anew(str(error), retrying)
-                self._troubles.tell(self.kind, Cause.FAILS, f"{self.kind.full_name}: {error}")
+                self._troubles.note(self.kind, Cause.FAILS, f"{self.kind.full_name}: {error}")
             except Exception:
                 delay = self._list_anew("after a fault", retrying)
                 _log.exception("%s: a fault of this program", self.kind.full_name)
             if (self._version and self._version != before) or time.monotonic() - started > _LIVED_S:
-                retrying.well()
+                retrying.succeeded()
             elif delay == 0.0 and self._version:
                 delay = retrying.refused(lasting=False)  # the watch ended at once
             await asyncio.sleep(delay)
 
-    def _list_anew(self, why: str, retrying: Retrying) -> float:
+    def _list_anew(self, why: str, retrying: RetryDelays) -> float:
         self._version = ""
-        delay = retrying.read_anew()
+        delay = retrying.relist()
         _log.info("%s: %s; listing again in %.1f s", self.kind.full_name, why, delay)
         return delay
 
@@ -293,7 +293,7 @@ class Reflector:
 
     # -- what goes wrong -----------------------------------------------------------------------------------------------
 
-    async def _refused(self, error: ApiError, retrying: Retrying) -> float:
+    async def _refused(self, error: ApiError, retrying: RetryDelays) -> float:
         """Handle a refusal. Return how long to wait."""
         name = self.kind.full_name
         if error.expired:
@@ -306,14 +306,14 @@ class Reflector:
                 return 0.0
             case 401:
                 text = f"the API server does not accept these credentials: {error.message}"
-                self._troubles.tell(self.kind, Cause.CREDENTIALS, text, logging.ERROR, aloud=retrying.believed)
+                self._troubles.note(self.kind, Cause.CREDENTIALS, text, logging.ERROR, log=retrying.believed)
             case 403:
                 text = f"no right to list and watch {name}: {error.message}"
-                self._troubles.tell(self.kind, Cause.FORBIDDEN, text, logging.ERROR, aloud=retrying.believed)
+                self._troubles.note(self.kind, Cause.FORBIDDEN, text, logging.ERROR, log=retrying.believed)
                 if retrying.believed:
                     self._nothing_to_wait_for()
             case _:
-                self._troubles.tell(self.kind, Cause.FAILS, str(error), aloud=retrying.believed)
+                self._troubles.note(self.kind, Cause.FAILS, str(error), log=retrying.believed)
         return delay
 
     async def _follow_served_version(self) -> bool:
@@ -331,7 +331,7 @@ class Reflector:
             self._codec, self._version = self._codec.in_version(self.kind), ""
         return True
 
-    async def _wait_until_served(self, delay: float, retrying: Retrying) -> None:
+    async def _wait_until_served(self, delay: float, retrying: RetryDelays) -> None:
         """Wait for a kind that is not installed: all its objects are gone, and discovery is asked from time to time."""
         name = self.kind.full_name
         self._forget(list(self.known))
@@ -341,12 +341,12 @@ class Reflector:
         if other := await self._unread_versions():
             read = ", ".join(each.version for each in self._versions)
             text = f"{name} is served in {', '.join(other)} only, and read in {read}: {self.kind.gives} is off"
-            self._troubles.tell(self.kind, Cause.MISSING, text)
+            self._troubles.note(self.kind, Cause.MISSING, text)
         elif self.kind.seldom:
             self._troubles.over(self.kind)  # it may have been refused before the server said that it has no such kind
             _log.debug("%s", text)
         else:
-            self._troubles.tell(self.kind, Cause.MISSING, text)
+            self._troubles.note(self.kind, Cause.MISSING, text)
         self._nothing_to_wait_for()
         while True:
             await asyncio.sleep(delay)

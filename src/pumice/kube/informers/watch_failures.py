@@ -54,11 +54,11 @@ class WatchFailures:
         found = self._by_kind.get(kind.full_name)
         return found.text if found is not None else ""
 
-    def tell(self, kind: Kind, cause: Cause, text: str, level: int = logging.WARNING, *, aloud: bool = True) -> None:
-        """Note what is wrong with a kind. ``aloud``: also log it."""
+    def note(self, kind: Kind, cause: Cause, text: str, level: int = logging.WARNING, *, log: bool = True) -> None:
+        """Note what is wrong with a kind. ``log``: also log it."""
         self._by_kind[kind.full_name] = _Trouble(cause, text)
         said = cause, "" if cause in _SHARED else kind.full_name
-        if aloud and said not in self._said:
+        if log and said not in self._said:
             self._said.add(said)
             _log.log(level, "%s", text)
 

@@ -61,9 +61,9 @@ class KubeCluster:
     """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
 
     * ``sink(events)``: events of reflectors; from any thread, oldest first. Every kind that the store takes goes here.
-    * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of cycles; they
-      return at once. ``Loop.step`` calls the first four. ``tell(outcome)`` after it is for what users read, and
-      ``evictions.let_go`` in any case: evictions that were submitted wait for it.
+    * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``report``: from the thread of cycles; they
+      return at once. ``Loop.step`` calls the first four. ``report(outcome)`` after it is for what users read, and
+      ``evictions.release`` in any case: evictions that were submitted wait for it.
     * ``changed``: a hook, called from any thread that receives news that may change a decision; it must not wait.
     * ``is_synced``: a hook that returns whether everything was listed; before that it is unknown what is not needed.
     * ``run()``: the workers; once, until cancelled. Work that is handed over before waits. When it is cancelled, work
@@ -93,9 +93,9 @@ class KubeCluster:
         self._conditions = PodStatuses(client, cache, recorder, self._sent, self._room)
         self._statuses = Statuses(client, cache, recorder, limits.confirm_s)
         self._gates = Gates(client, cache, limits.confirm_s, limits.status_workers, limits.statuses)
-        self.take_off_gate = self._gates.put
+        self.remove_gate = self._gates.put
         self._hints = HintConditions(self._statuses.groups.is_under_way)
-        self._asking: RequestBinder | None = None
+        self._request_binder: RequestBinder | None = None
         self._devices = GpuReservations(client, cache, in_flight, recorder, scheduler, writing.reserving)
         self._binder = self._binder_for(client, writing, hooks, timers)
         self._evictor = Evictor(client, cache, in_flight, recorder, scheduler, use_eviction=writing.use_eviction)
@@ -134,19 +134,21 @@ class KubeCluster:
             statuses, devices = self._conditions, self._devices
             return Binder(client, cache, in_flight, recorder, statuses, hooks, *stages, devices, why_not)
         limit = writing.requests.backoff_limit
-        self._asking = RequestBinder(client, cache, in_flight, recorder, *stages, self._request_failed, limit, why_not)
-        return self._asking
+        self._request_binder = RequestBinder(
+            client, cache, in_flight, recorder, *stages, self._request_failed, limit, why_not
+        )
+        return self._request_binder
 
     # -- what comes in -------------------------------------------------------------------------------------------------
 
     def sink(self, events: list[Event]) -> None:
         """Apply events, oldest first. Echoes of our own writes and heartbeats trigger no cycle."""
         nothing_new = [isinstance(event, Seen) and self._is_heartbeat(event.obj) for event in events]
-        self.cache.hear(events)  # first, because a pod that is no longer in flight must be known as bound
+        self.cache.apply(events)  # first, because a pod that is no longer in flight must be known as bound
         news = False
         for event, is_heartbeat in zip(events, nothing_new, strict=True):
             if not is_heartbeat:
-                self._checks.heard(event)  # before a bind is no longer in flight
+                self._checks.observe(event)  # before a bind is no longer in flight
             self._devices.take(event)
             if isinstance(event, Seen):
                 news |= not (is_heartbeat or self._is_echo(event.obj))
@@ -170,19 +172,19 @@ class KubeCluster:
     def _is_echo(self, obj: Object) -> bool:
         match obj:
             case BindRequest():
-                return self._asking is not None and self._asking.heard(obj)
+                return self._request_binder is not None and self._request_binder.observe(obj)
             case Pod():
-                ours = self._sent.heard(obj.key, obj.resource_version)
-                is_done = self.in_flight.heard(obj)
-                if is_done or (obj.node_name and self._asking is not None):
+                ours = self._sent.observe(obj.key, obj.resource_version)
+                is_done = self.in_flight.observe(obj)
+                if is_done or (obj.node_name and self._request_binder is not None):
                     self._forget_failures(obj.key)
                 return is_done or ours
             case PodGroup():
-                return self._statuses.groups.heard(obj.key, obj.resource_version)
+                return self._statuses.groups.observe(obj.key, obj.resource_version)
             case CompositePodGroup():
-                return self._statuses.groups.heard(tree_key(obj.key), obj.resource_version)
+                return self._statuses.groups.observe(tree_key(obj.key), obj.resource_version)
             case Queue():
-                return self._statuses.queues.heard(obj.name, obj.resource_version)
+                return self._statuses.queues.observe(obj.name, obj.resource_version)
             case _:
                 return False
 
@@ -201,8 +203,8 @@ class KubeCluster:
             self._statuses.group_gone(tree_key(event.key))
         elif event.kind is Queue:
             self._statuses.queue_gone(event.key)
-        elif event.kind is BindRequest and self._asking is not None:
-            self._asking.gone(event.key)
+        elif event.kind is BindRequest and self._request_binder is not None:
+            self._request_binder.gone(event.key)
 
     def drain(self) -> list[Event]:
         """Return the events since the last call, oldest first."""
@@ -232,14 +234,14 @@ class KubeCluster:
         entry = self._checks.entry(decision)
         self.in_flight.add(entry)
         self._reached("Assumed", decision)
-        self.recorder.tell_ignored_group(self.cache.pods.get(decision.pod))
+        self.recorder.record_ignored_group(self.cache.pods.get(decision.pod))
         (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(entry.key, entry)
         return None
 
     def evict(self, decision: Evict) -> Refusal | None:
         """Accept an eviction, and send it."""
         refusal = self._hold(decision)
-        self.evictions.let_go()
+        self.evictions.release()
         return refusal
 
     def _hold(self, decision: Evict) -> Refusal | None:
@@ -280,12 +282,12 @@ class KubeCluster:
             notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
         if self.in_flight.of(notice.pod) is not None or not self._conditions.begin(notice):
             return
-        self.recorder.tell_ignored_group(self.cache.pods.get(notice.pod))
+        self.recorder.record_ignored_group(self.cache.pods.get(notice.pod))
         work_queue = self.evictions.nominations if self._conditions.nominates(notice) else self._notice_work_queue
         if not work_queue.put(notice.pod, notice):
             self._sent.gone(notice.pod)
 
-    def tell(self, outcome: Outcome) -> None:
+    def report(self, outcome: Outcome) -> None:
         """Write to pods and PodGroups what a cycle found: why they wait."""
         for notice in chain(outcome.notices(), notices_outside(outcome), notices_passed_over(outcome)):
             self.notice(notice)
@@ -350,8 +352,8 @@ class KubeCluster:
                 *self._quiet_work_queues(),
             ):
                 group.create_task(work_queue.run())
-            if self._asking is not None:
-                group.create_task(self._asking.deletes.run())
+            if self._request_binder is not None:
+                group.create_task(self._request_binder.deletes.run())
             group.create_task(self._confirm())
             group.create_task(self._devices.run(self.limits.release_s, self.is_synced))
 
@@ -422,7 +424,7 @@ class KubeCluster:
         for a limited time."""
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
-            self.cache.spare_no_longer()
+            self.cache.release_refused_evictions()
             if self.is_synced():
                 await self._sweep()
             for entry in self.in_flight.overdue(self.limits.confirm_s):
@@ -432,8 +434,8 @@ class KubeCluster:
 
     async def _sweep(self) -> None:
         """Delete what is no longer needed, and what cannot be carried out."""
-        if self._asking is not None:
-            self._asking.sweep()
+        if self._request_binder is not None:
+            self._request_binder.sweep()
         await self._devices.end_unreserved()
 
 

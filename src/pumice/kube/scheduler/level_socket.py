@@ -52,10 +52,10 @@ class Levels:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    async def tell(self, request: web.Request) -> web.Response:
+    async def show(self, request: web.Request) -> web.Response:
         return web.Response(text=f"{self.verbosity}\n")
 
-    async def take(self, request: web.Request) -> web.Response:
+    async def change(self, request: web.Request) -> web.Response:
         """Handle ``?level=4&duration=10m``."""
         level, span = request.query.get("level", ""), request.query.get("duration", "")
         seconds = 0.0
@@ -76,7 +76,7 @@ async def level_socket(folder: Path) -> AsyncIterator[Path]:
         raise PermissionError(f"{folder} is not ours alone")
     path, levels = folder / NAME, Levels(logging.getLogger("pumice"))
     app = web.Application(client_max_size=1 << 10)
-    app.add_routes([web.get("/getlevel", levels.tell), web.get("/setlevel", levels.take)])
+    app.add_routes([web.get("/getlevel", levels.show), web.get("/setlevel", levels.change)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:

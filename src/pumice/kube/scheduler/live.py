@@ -125,7 +125,7 @@ class Live:
         """Run until ``stop``. Raises: KubeError, and any error of this program."""
         self._on_loop = asyncio.get_running_loop()
         self.conf.changed = self._change
-        self.conf.tell()
+        self.conf.log()
         watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
         rounds, terms = asyncio.create_task(self._rounds()), asyncio.create_task(self._terms())
         stopping = asyncio.create_task(self._stopping.wait())
@@ -321,7 +321,7 @@ class Live:
                 _log.error("%d cycles in a row failed: %s: %s", count, type(error).__name__, error)
             return True
         finally:
-            self.cluster.evictions.let_go()
+            self.cluster.evictions.release()
             self.cycle_began = None
         self.failing_since = None
         return False
@@ -341,7 +341,7 @@ class Live:
         if self.settings.language is KAI:
             report_kai_cycle(self.metrics, outcome, timer, decisions, self.loop.store.node_pool)
         log_cycle(outcome, decisions)
-        self.cluster.tell(outcome)
+        self.cluster.report(outcome)
         self.reminders.note(outcome)
         if self._after_cycle is not None:
             end = CycleEnd(self.loop.cycles, outcome, decisions, self.loop.digest.hex, seconds_of(timer))

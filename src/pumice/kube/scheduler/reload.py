@@ -111,7 +111,7 @@ class ConfFile:
             return False
         self.current = new
         self.reloads += 1
-        self.tell()
+        self.log()
         self.changed()
         return True
 
@@ -146,8 +146,8 @@ class ConfFile:
             _log.error("conf not loaded, going on with %s: %s", self.current.hash, text)
         self.refused = text
 
-    def tell(self) -> None:
-        """Log which policy is in force. Called by the owner, when the start of the log is written."""
+    def log(self) -> None:
+        """Log which policy is in force. The caller does it at the start, after its own first lines."""
         conf = self.current
         _log.info("Successfully loaded Scheduler conf %s from %s", conf.hash, conf.where)
         for warning in conf.policy.warnings:

@@ -105,7 +105,7 @@ class EventRecorder:
         if not self.work_queue.put(bind.uid, bind):
             self._client.counts.events_lost += 1
 
-    def tell_ignored_group(self, pod: Pod | None) -> None:
+    def record_ignored_group(self, pod: Pod | None) -> None:
         """Emit an event on a pod whose annotation names another PodGroup than the field that counts."""
         other = pod.annotations.get(NATIVE_GROUP_MARK) if pod is not None else ""
         if pod is not None and other:

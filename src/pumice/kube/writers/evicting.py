@@ -52,7 +52,7 @@ class Evictor:
             await self._remove(evict)
         except ApiError as error:
             if error.status == 404:
-                self._cache.hear_of_end(evict.pod, evict.uid)
+                self._cache.apply_end(evict.pod, evict.uid)
                 return True
             entry.why = str(error)
         except KubeError as error:
@@ -71,9 +71,9 @@ class Evictor:
         """
         evict, flew = _evict_of(entry), self._in_flight.end(entry)
         if pod is None:
-            self._cache.hear_of_end(evict.pod, evict.uid)
+            self._cache.apply_end(evict.pod, evict.uid)
         elif has_come_true(evict, pod):
-            self._cache.hear_of(pod)
+            self._cache.apply_read(pod)
         else:
             return flew
         return False

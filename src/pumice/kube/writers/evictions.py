@@ -41,10 +41,10 @@ class Evictions:
         return len(self.work_queue) + len(self._held)
 
     def hold(self, entry: InFlightDecision) -> None:
-        """Accept an eviction, which waits for ``let_go``."""
+        """Accept an eviction, which waits for ``release``."""
         self._held.append(entry)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release evictions: the nominations of the cycle are known now."""
         held, self._held = self._held, []
         for entry in held:

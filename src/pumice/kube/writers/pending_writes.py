@@ -73,7 +73,7 @@ class PendingWrites:
         if last is not None and last[0] == content:
             del self._by_key[key]
 
-    def heard(self, key: str, version: str) -> bool:
+    def observe(self, key: str, version: str) -> bool:
         """Note that this version of the object arrived. Return True if it is the echo of the write."""
         last = self._by_key.get(key)
         if last is None or not last[1] or is_older(version, last[1]):

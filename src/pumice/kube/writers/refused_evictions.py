@@ -16,7 +16,7 @@ from pumice.kube.api.rate_limit import RateLimit
 from pumice.model.pod import Pod
 
 _FIRST_S, _LAST_S = 1.0, 600.0
-_SPARED_MAX = 100_000
+_PODS_MAX = 100_000
 
 
 class RefusedEvictions:
@@ -29,7 +29,7 @@ class RefusedEvictions:
     def refused(self, key: str, uid: str) -> None:
         """Note another refused eviction of a pod."""
         self._rate_limit.delay(key)
-        if len(self._uids) < _SPARED_MAX:
+        if len(self._uids) < _PODS_MAX:
             self._uids[key] = uid
 
     def gone(self, key: str) -> None:

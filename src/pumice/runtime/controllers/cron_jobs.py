@@ -24,7 +24,7 @@ from pumice.runtime.controllers.writes import (
     JOB_API,
     Create,
     Delete,
-    Tell,
+    Emit,
     Wake,
     Write,
     age_key,
@@ -126,7 +126,7 @@ def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float, form: JobForm = VO
         cron = read_cron_job(obj, form)
     except (FieldError, ScheduleError) as error:
         reason = "InvalidSpec" if isinstance(error, FieldError) else "UnparseableSchedule"
-        return [Tell(ref_of(obj), "Warning", reason, str(error))]
+        return [Emit(ref_of(obj), "Warning", reason, str(error))]
     uid = meta(obj).get("uid", "")
     own = sorted((job for job in jobs if controller_uid(job) == uid), key=age_key)
     begun, last = _begin(obj, cron, own, now, form) if not cron.suspended else ([], None)
@@ -147,26 +147,26 @@ def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float, form: JobForm) -
     if last is not None and last > now:
         # A simulation may start before a manifest's status was written, and a clock may have been set back.
         why = f"status.lastScheduleTime {stamp(last)} is in the future: no Job is created before"
-        return [Tell(ref, "Warning", "FutureScheduleTime", why)], None
+        return [Emit(ref, "Warning", "FutureScheduleTime", why)], None
     due = cron.schedule.latest(since, now)
     if due is None:
         return [], None
     if cron.deadline_s is not None and due + cron.deadline_s < now:
         why = f"Missed scheduled time to start a job: {stamp(due)}"
-        return [Tell(ref, "Warning", "MissSchedule", why)], None
+        return [Emit(ref, "Warning", "MissSchedule", why)], None
     name = f"{cron.name}-{int(due) // 60}"
     if any(meta(job)["name"] == name for job in own):
         return [], due
     active = [job for job in own if not form.has_finished(job)]
     if active and cron.concurrency == "Forbid":
         why = "Not starting job because prior execution is running and concurrency policy is Forbid"
-        return [Tell(ref, "Normal", "JobAlreadyActive", why)], None
+        return [Emit(ref, "Normal", "JobAlreadyActive", why)], None
     writes: list[Write] = []
     for job in active if cron.concurrency == "Replace" else ():
         if not leaving(job):
-            writes += [Delete(ref_of(job)), Tell(ref, "Normal", "SuccessfulDelete", f"Deleted job {meta(job)['name']}")]
+            writes += [Delete(ref_of(job)), Emit(ref, "Normal", "SuccessfulDelete", f"Deleted job {meta(job)['name']}")]
     made = Create(_job(obj, cron, name, due, form))
-    return [*writes, made, Tell(ref, "Normal", "SuccessfulCreate", f"Created job {name}")], due
+    return [*writes, made, Emit(ref, "Normal", "SuccessfulCreate", f"Created job {name}")], due
 
 
 def _job(obj: Obj, cron: CronJob, name: str, due: float, form: JobForm) -> Obj:

@@ -23,8 +23,8 @@ from pumice.runtime.controllers.job_status import phase_of, since_of
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
+    Emit,
     Patch,
-    Tell,
     Wake,
     Write,
     annotations_of,
@@ -91,7 +91,7 @@ def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], 
     try:
         flow = read_job_flow(obj)
     except FieldError as error:
-        return [Tell(ref_of(obj), "Warning", "InvalidSpec", str(error))]
+        return [Emit(ref_of(obj), "Warning", "InvalidSpec", str(error))]
     uid = meta(obj).get("uid", "")
     own = {str(meta(job)["name"]): job for job in jobs if controller_uid(job) == uid}
     by_flow = {each.name: own[name] for each in flow.flows if (name := job_name(flow, each)) in own}
@@ -137,11 +137,11 @@ def _made(case: _Case, again: Set[str]) -> Iterator[Write]:
         template = case.templates.get(each.name)
         if template is None:
             why = f"JobTemplate {each.name} does not exist; its Job is created when it does"
-            yield Tell(ref_of(case.obj), "Warning", "TemplateNotFound", why)
+            yield Emit(ref_of(case.obj), "Warning", "TemplateNotFound", why)
             continue
         job = _job(case, each, template)
         yield Create(job)
-        yield Tell(ref_of(case.obj), "Normal", "Created", f"create a job named {job['metadata']['name']}!")
+        yield Emit(ref_of(case.obj), "Normal", "Created", f"create a job named {job['metadata']['name']}!")
 
 
 def _may_begin(case: _Case, flow: Flow, again: Set[str]) -> bool:

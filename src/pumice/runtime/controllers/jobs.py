@@ -51,8 +51,8 @@ from pumice.runtime.controllers.writes import (
     COMMAND_API,
     Create,
     Delete,
+    Emit,
     Patch,
-    Tell,
     Wake,
     Write,
     annotations_of,
@@ -120,7 +120,7 @@ def reconcile_job(
         job_ssh.check(plugins)
         _check_order(job)
     except FieldError as error:
-        return [Tell(ref_of(obj), "Warning", "JobStatusError", str(error))]
+        return [Emit(ref_of(obj), "Warning", "JobStatusError", str(error))]
     if (part(obj, "spec").get("schedulerName") or scheduler_names[0]) not in scheduler_names:
         return []
     uid = meta(obj).get("uid", "")
@@ -135,7 +135,7 @@ def reconcile_job(
         try:
             writes = _kept(case)
         except job_ssh.NoKeys as error:
-            return [Tell(ref_of(obj), "Warning", "PluginError", str(error)), *consumed, *wakes]
+            return [Emit(ref_of(obj), "Warning", "PluginError", str(error)), *consumed, *wakes]
     elif case.state.phase is JobPhase.RESTARTING:
         writes = _restarting(case)
     else:
@@ -146,14 +146,14 @@ def reconcile_job(
 def _doubts(case: _Case, unknown: list[str]) -> Iterator[Write]:
     """Yield warnings. ``unknown``: arguments of plugins."""
     if unknown:
-        yield Tell(ref_of(case.obj), "Warning", "PluginArgument", "; ".join(unknown))
+        yield Emit(ref_of(case.obj), "Warning", "PluginArgument", "; ".join(unknown))
     first = sum(task.replicas for task in case.job.tasks if not task.depends_on)
     if case.job.min_available > first:
         text = (
             f"minAvailable is {case.job.min_available}, and only {first} pods are made before others run (dependsOn):"
             " the gang is never complete"
         )
-        yield Tell(ref_of(case.obj), "Warning", "DependsOn", text)
+        yield Emit(ref_of(case.obj), "Warning", "DependsOn", text)
 
 
 def _in_queue(job: VolcanoJob, view: JobView) -> VolcanoJob:
@@ -212,7 +212,7 @@ def _moved(case: _Case, to: Move, chosen: PolicyAction) -> list[Write]:
     message = f"by {chosen.action.value}: {chosen.why}"
     text = f"Start to execute action {chosen.action.value}: {chosen.why}"
     kind = "Normal" if chosen.action in _WANTED else "Warning"
-    event = Tell(ref_of(case.obj), kind, "ExecuteAction", text)
+    event = Emit(ref_of(case.obj), kind, "ExecuteAction", text)
     if chosen.action in TARGETED:
         doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, chosen.targets)]
         after = JobState(to.phase, old.version, retries)
@@ -279,7 +279,7 @@ def _why_failed(case: _Case, after: JobState, counts: Counts) -> str:
 
 def _failure(case: _Case, after: JobState, counts: Counts) -> list[Write]:
     why = _why_failed(case, after, counts)
-    return [Tell(ref_of(case.obj), "Warning", "JobFailed", f"Job failed: {why}")] if why else []
+    return [Emit(ref_of(case.obj), "Warning", "JobFailed", f"Job failed: {why}")] if why else []
 
 
 def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
@@ -376,7 +376,7 @@ def _group_trouble(case: _Case) -> list[Write]:
         return []
     kind, why = str(newest.get("type", "")).lower(), newest.get("message", "")
     text = f"PodGroup {case.job.namespace}:{case.job.name} {kind}, reason: {why}"
-    return [Tell(ref_of(case.obj), "Warning", "PodGroupPending", text)]
+    return [Emit(ref_of(case.obj), "Warning", "PodGroupPending", text)]
 
 
 # -- the end

@@ -22,8 +22,8 @@ from pumice.runtime.controllers.gang_owners import GangRequest, gang_request
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
+    Emit,
     Patch,
-    Tell,
     Write,
     age_key,
     annotations_of,
@@ -76,7 +76,7 @@ def reconcile_pod(
     try:
         wanted = _wanted(pod, owner, settings, cache, queue)
     except (FieldError, KeyError) as error:
-        return [Tell(ref_of(pod), "Warning", "PodGroupError", f"the PodGroup cannot be created: {_text_of(error)}")]
+        return [Emit(ref_of(pod), "Warning", "PodGroupError", f"the PodGroup cannot be created: {_text_of(error)}")]
     named = Patch(ref_of(pod), {"metadata": {"annotations": {GROUP_NAME_ANNOTATION: group_name_for(pod)}}})
     return [named] if group is not None else [Create(wanted), named]
 

@@ -17,8 +17,8 @@ from pumice.runtime.controllers.writes import (
     GROUP_API,
     Create,
     Delete,
+    Emit,
     Patch,
-    Tell,
     Write,
     annotations_of,
     leaving,
@@ -99,7 +99,7 @@ def reconcile_queue(
         return _set_state(queue, next_state(state_of(queue), opened, group_count))
     if action is QueueAction.OPEN and parent is not None and _shut(parent):
         text = f"Open queue failed: parent queue {meta(parent)['name']} is {state_of(parent)}"
-        return [Tell(ref_of(queue), "Warning", "OpenQueue", text)]
+        return [Emit(ref_of(queue), "Warning", "OpenQueue", text)]
     writes: list[Write] = []
     if not part(queue, "spec").get("parent"):
         writes.append(Patch(ref_of(queue), {"spec": {"parent": ROOT}}))
@@ -112,7 +112,7 @@ def reconcile_queue(
     if state == OPEN and marked:
         writes.append(_mark(queue, "false"))
     if action is QueueAction.CLOSE and state_of(queue) == OPEN:
-        writes.append(Tell(ref_of(queue), "Normal", "CloseQueue", "Close queue succeed"))
+        writes.append(Emit(ref_of(queue), "Normal", "CloseQueue", "Close queue succeed"))
     return writes
 
 

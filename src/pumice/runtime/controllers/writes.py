@@ -45,7 +45,7 @@ class Delete(Struct, frozen=True):
     ref: Ref
 
 
-class Tell(Struct, frozen=True):
+class Emit(Struct, frozen=True):
     """Emit an event on an object."""
 
     ref: Ref
@@ -63,7 +63,7 @@ class Wake(Struct, frozen=True):
     requests: tuple[Any, ...] = ()
 
 
-Write = Create | Patch | Delete | Tell | Wake
+Write = Create | Patch | Delete | Emit | Wake
 
 
 def meta(obj: Obj) -> Obj:

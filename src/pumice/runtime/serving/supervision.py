@@ -46,7 +46,7 @@ class Spared:
         return f"objects skipped: {self.count}, the last {self._last}" if self.count else ""
 
 
-class Supervised:
+class SupervisedTask:
     """A part that should run forever. If it ends, it is started again, at first soon, then after longer times.
 
     ``work``: called for each start; no start after ``stop`` is set. It counts as well again once it has run for

@@ -19,7 +19,7 @@ from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
 from pumice.runtime.controllers.cron_jobs import reconcile_cron_job
 from pumice.runtime.controllers.job_flows import TEMPLATE_KEY, reconcile_job_flow
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, annotations_of, merged, meta, part
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Wake, annotations_of, merged, meta, part
 from pumice.sim.controller import Controller, JobRun
 from pumice.sim.engine import EventId
 from pumice.sim.scenes.manifests import MADE_PODS_MAX, ManifestJob
@@ -106,7 +106,7 @@ class Makers:
                     self._objects[which] = merged(self._objects[which], merge)
                 case Delete(ref):
                     self._jobs[which].pop(ref.name, None)
-                case Tell(_, "Warning", reason, message):
+                case Emit(_, "Warning", reason, message):
                     self._say(f"{which[0]} {which[1]}: {reason}: {message}")
                 case Wake(_, after_s):
                     self._wakes[which] = self._engine.after(after_s, self._look_soon, which)

@@ -66,9 +66,9 @@ class World:
         self.held = GpuReservations(self.server, self.cache, self.in_flight, recorder, "kai-scheduler", settings)  # type: ignore[arg-type]
 
     def sees(self, *pods: Pod) -> None:
-        self.cache.hear([Seen(each) for each in pods])
+        self.cache.apply([Seen(each) for each in pods])
         for each in pods:
-            self.held.heard(each)
+            self.held.observe(each)
 
     async def prepared(self, *binds: Bind) -> None:
         """Until they are; the index of the device is answered as soon as it is asked for."""
@@ -131,7 +131,7 @@ async def test_a_reservation_tolerates_what_the_pod_tolerates_that_needs_it() ->
 async def test_the_devices_go_where_admission_said() -> None:
     world, a = World(), sharer("a", annotations={"runai/shared-gpu-configmap": "m"})
     world.sees(a, reservation())
-    world.cache.hear([Seen(node("n1", labels={"nvidia.com/gpu.memory": "16381"}))])
+    world.cache.apply([Seen(node("n1", labels={"nvidia.com/gpu.memory": "16381"}))])
     await world.prepared(bind_of(a))
     data = {body["metadata"]["name"]: body["data"] for path, body in world.server.posts if "configmaps" in path}
     assert data == {
@@ -150,7 +150,7 @@ async def test_a_share_by_memory_is_a_portion_of_the_nodes_devices() -> None:
     world, a = World(), sharer("a", annotations={"runai/shared-gpu-configmap": "m"})
     a = replace(a, spec=replace(a.spec, gpu_share=GpuShare(memory_mib=1000)))
     world.sees(a, reservation())
-    world.cache.hear([Seen(node("n1", labels={"nvidia.com/gpu.memory": "16384"}))])
+    world.cache.apply([Seen(node("n1", labels={"nvidia.com/gpu.memory": "16384"}))])
     await world.prepared(bind_of(a))
     (data,) = (body["data"] for _, body in world.server.posts if body["metadata"]["name"] == "m-0")
     # 1,000 of 16,300 MiB in hundredths, and that part of 16,384 MiB.

@@ -71,7 +71,7 @@ async def test_a_key_waits_for_what_it_needs_and_is_looked_at_once_that_is_follo
         nonlocal asked
         asked += 1
         if asked == 2:  # the first time for a look; before, the key was added
-            troubles.tell(PODS, Cause.FORBIDDEN, "no right to list pods", aloud=False)
+            troubles.note(PODS, Cause.FORBIDDEN, "no right to list pods", log=False)
         else:
             troubles.over(PODS)
         return POD_PART

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pumice.kube.api.client import Client
 from pumice.kube.api.codec import Codec
 from pumice.kube.api.kinds import NATIVE_POD_GROUPS, Kind
-from pumice.kube.api.retry_policy import Retrying, RetryPolicy
+from pumice.kube.api.retry_policy import RetryDelays, RetryPolicy
 from pumice.kube.informers.reflector import Reflector
 from pumice.kube.informers.watch_failures import WatchFailures
 
@@ -36,7 +36,7 @@ async def trouble_with(server: Server) -> list[str]:
         cast(Client, server), NATIVE_POD_GROUPS, cast(Codec, None), lambda events: None, None, None, troubles
     )
     policy = replace(RetryPolicy(), missing_s=0.01)
-    waiting = asyncio.create_task(following._wait_until_served(0.01, Retrying(policy)))
+    waiting = asyncio.create_task(following._wait_until_served(0.01, RetryDelays(policy)))
     await asyncio.wait_for(following.synced.wait(), 60)
     found = troubles.texts()
     server.has = ["v1"]

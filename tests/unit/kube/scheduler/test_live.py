@@ -429,7 +429,7 @@ async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await until(lambda: at.live.leads and fault.opened)
         nodes = at.live.informers.reflectors[NODES]
-        nodes._troubles.tell(NODES, Cause.UNREACHABLE, "the API server does not answer")
+        nodes._troubles.note(NODES, Cause.UNREACHABLE, "the API server does not answer")
         await at.gang("g", 2)
         await until(lambda: at.pods_known == 2)
         with pytest.raises(ApiError, match="503"):

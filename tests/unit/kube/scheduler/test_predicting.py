@@ -36,7 +36,9 @@ class Recording(Client):
         group = self.cache.groups[key]
         assert body["metadata"]["uid"] == group.uid
         merged = {**group.annotations, **body["metadata"]["annotations"]}
-        self.cache.hear([Seen(replace(group, annotations={k: text for k, text in merged.items() if text is not None}))])
+        self.cache.apply(
+            [Seen(replace(group, annotations={k: text for k, text in merged.items() if text is not None}))]
+        )
         self.patches.append((key, body["metadata"]["annotations"]))
         return {}
 
@@ -49,7 +51,7 @@ class Running:
         self.client = Recording(self.cache)
         self.waits: dict[str, float | str] = dict.fromkeys(names, HOUR)
         for name in names:
-            self.cache.hear([Seen(podgroup(name, 2)), *map(Seen, pods(name, 2))])
+            self.cache.apply([Seen(podgroup(name, 2)), *map(Seen, pods(name, 2))])
         self.predicted = PredictedStarts(self.asked, self.client, lambda: self.cache, 60.0, lambda: self.now)
 
     async def asked(self) -> Mapping[str, Any]:
@@ -64,7 +66,7 @@ class Running:
     def start(self, name: str, at: float) -> None:
         del self.waits[name]
         started = [replace(pod, node_name="n", phase="Running", start_time=at) for pod in pods(name, 2)]
-        self.cache.hear(map(Seen, started))
+        self.cache.apply(map(Seen, started))
 
     def annotations(self, name: str) -> Mapping[str, str]:
         return self.cache.groups[f"ns/{name}"].annotations
@@ -120,9 +122,9 @@ async def test_what_became_of_predictions_is_counted_and_written_beside_the_next
     found.start("a", found.now + HOUR)
     found.start("b", found.now + 9 * HOUR)
     # One that is deleted never starts, and one of the same name is another job.
-    found.cache.hear([Gone(PodGroup, "ns/c"), *(Gone(Pod, pod.key) for pod in pods("c", 2))])
+    found.cache.apply([Gone(PodGroup, "ns/c"), *(Gone(Pod, pod.key) for pod in pods("c", 2))])
     del found.waits["c"]
-    found.cache.hear([Seen(replace(podgroup("c", 2), uid="another"))])
+    found.cache.apply([Seen(replace(podgroup("c", 2), uid="another"))])
     found.waits["d"] = HOUR
     await found.predicted.renew()
     assert found.annotations("d")[RECORD] == "of 2 earlier predictions 1 within 80 %, 1 within 95 %"

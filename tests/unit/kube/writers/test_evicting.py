@@ -39,7 +39,7 @@ EVICT = Evict(RUNS.key, RUNS.uid, "n1", "ns/g", "reclaim")
 )
 def test_all_pods_that_hold_nodes_are_evicted(others: list[Pod], decisions: list[Decision], reason: str) -> None:
     cache, in_flight = InformerCache(lambda: None), InFlightDecisions(lambda: 0.0)
-    cache.hear([Seen(GROUP), *(Seen(each) for each in (RUNS, *others))])
+    cache.apply([Seen(GROUP), *(Seen(each) for each in (RUNS, *others))])
     for decision in decisions:
         in_flight.add(InFlightDecision(decision))
     assert eviction_of_group(cache, in_flight, "ns/g") == reason
@@ -66,13 +66,13 @@ class Server:
 async def test_an_eviction_whose_status_was_not_written_is_said_after_the_pods_are_gone() -> None:
     cache, in_flight, server = InformerCache(lambda: None), InFlightDecisions(lambda: 0.0), Server(1)
     statuses = Statuses(server, cache, EventRecorder(SILENT, "volcano"), 30.0)  # type: ignore[arg-type]
-    cache.hear([Seen(GROUP), Seen(RUNS)])
+    cache.apply([Seen(GROUP), Seen(RUNS)])
     entry = InFlightDecision(EVICT)
     in_flight.add(entry)
     for is_last in (False, True):
         update = PodGroupUpdate("ns/g", GROUP.status, eviction=statuses.eviction_of("ns/g", in_flight))
         assert statuses.begin_group(update)
-        cache.hear([Gone(Pod, RUNS.key)])
+        cache.apply([Gone(Pod, RUNS.key)])
         in_flight.end(entry)
         await statuses.write_group(update)
         assert statuses.unwritten_evictions() == ([] if is_last else ["ns/g"])
@@ -82,11 +82,11 @@ async def test_an_eviction_whose_status_was_not_written_is_said_after_the_pods_a
 async def test_an_eviction_that_was_not_written_is_forgotten_when_the_group_runs_again() -> None:
     cache, in_flight = InformerCache(lambda: None), InFlightDecisions(lambda: 0.0)
     statuses = Statuses(Server(0), cache, EventRecorder(SILENT, "volcano"), 30.0)  # type: ignore[arg-type]
-    cache.hear([Seen(GROUP), Seen(RUNS)])
+    cache.apply([Seen(GROUP), Seen(RUNS)])
     entry = InFlightDecision(EVICT)
     in_flight.add(entry)
     assert statuses.eviction_of("ns/g", in_flight) == "reclaim"
     in_flight.end(entry)
-    cache.hear([Gone(Pod, RUNS.key), Seen(ALSO_RUNS)])
+    cache.apply([Gone(Pod, RUNS.key), Seen(ALSO_RUNS)])
     assert statuses.eviction_of("ns/g", in_flight) == ""
     assert statuses.unwritten_evictions() == []

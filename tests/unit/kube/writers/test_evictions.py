@@ -32,7 +32,7 @@ def test_an_eviction_waits_until_the_cycle_has_said_for_whom() -> None:
     assert cluster.submit([EVICT]) == {}
     assert (len(cluster.evictions), cluster.evictions.work_queue.left) == (1, 0)
     assert cluster.submit([EVICT]) == {0: Refusal("pod ns/old is being evicted already")}
-    cluster.evictions.let_go()
+    cluster.evictions.release()
     assert (len(cluster.evictions), cluster.evictions.work_queue.left) == (1, 1)
 
 
@@ -64,7 +64,7 @@ async def _order(nominate: Callable[[], Awaitable[object]], hold_s: float) -> li
     made = Evictions(send, write, workers=2, waiting_max=9, hold_s=hold_s)
     made.hold(InFlightDecision(EVICT))
     made.nominations.put(PROMISED.pod, PROMISED)
-    made.let_go()
+    made.release()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         work = [group.create_task(work_queue.run()) for work_queue in (made.work_queue, made.nominations)]
         await made.work_queue.empty()

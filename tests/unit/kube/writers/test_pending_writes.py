@@ -46,9 +46,9 @@ def test_until_the_echo() -> None:
     assert not sent.begin("k", "A")
     assert sent.begin("other", "A")
     sent.done("k", "A", "5", known="3")
-    assert not sent.heard("k", "4"), "an earlier change of somebody else's"
+    assert not sent.observe("k", "4"), "an earlier change of somebody else's"
     assert not sent.begin("k", "A")
-    assert sent.heard("k", "5"), "the echo"
+    assert sent.observe("k", "5"), "the echo"
     assert sent.begin("k", "A")
 
 
@@ -64,14 +64,14 @@ def test_a_later_change_of_somebody_elses_ends_it_too() -> None:
     sent = PendingWrites(10.0, Clock())
     sent.begin("k", "A")
     sent.done("k", "A", "5", known="3")
-    assert not sent.heard("k", "6")
+    assert not sent.observe("k", "6")
     assert sent.begin("k", "A")
 
 
 def test_an_echo_that_was_faster_than_the_answer() -> None:
     sent = PendingWrites(10.0, Clock())
     sent.begin("k", "A")
-    assert not sent.heard("k", "5")
+    assert not sent.observe("k", "5")
     sent.done("k", "A", "5", known="5")
     assert sent.begin("k", "A")
 

@@ -37,12 +37,12 @@ def test_an_eviction_that_is_refused_for_an_hour_is_tried_less_and_less() -> Non
 
 def test_what_is_given_back_is_said_with_the_pod_that_stays() -> None:
     cache = InformerCache(lambda: None)
-    cache.hear([Seen(VICTIM)])
+    cache.apply([Seen(VICTIM)])
     cache.drain()
     cache.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
     assert cache.drain() == [Undone(VICTIM.key, VICTIM.uid), Seen(replace(VICTIM, stays=True))]
     newer = replace(VICTIM, resource_version="2")
-    cache.hear([Seen(newer)])  # whatever is heard of it meanwhile
+    cache.apply([Seen(newer)])  # whatever is heard of it meanwhile
     assert cache.drain() == [Seen(replace(newer, stays=True))]
 
 
@@ -55,17 +55,17 @@ def test_what_is_given_back_is_said_with_the_pod_that_stays() -> None:
 )
 def test_another_pod_is_not_spared(end: list[Seen | Gone]) -> None:
     cache = InformerCache(lambda: None)
-    cache.hear([Seen(VICTIM)])
+    cache.apply([Seen(VICTIM)])
     cache.give_back(Evict(VICTIM.key, VICTIM.uid, "n1", "ns/job", "preempt"))
     cache.drain()
-    cache.hear(end)
+    cache.apply(end)
     last = cache.drain()[-1]
     assert isinstance(last, Seen) and isinstance(last.obj, Pod) and not last.obj.stays
 
 
 def test_a_bind_that_failed_spares_nobody() -> None:
     cache = InformerCache(lambda: None)
-    cache.hear([Seen(VICTIM)])
+    cache.apply([Seen(VICTIM)])
     cache.drain()
     cache.give_back(Bind(VICTIM.key, VICTIM.uid, "n1", "ns/job"))
     assert cache.drain() == [Undone(VICTIM.key, VICTIM.uid)]

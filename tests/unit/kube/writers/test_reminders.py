@@ -59,7 +59,7 @@ def test_the_reason_of_waiting_pods_and_groups_is_repeated(case: Case) -> None:
     ]
     group = replace(build.podgroup("g"), status=PodGroupStatus("Inqueue", (_LACKS,)))
     ready = replace(build.podgroup("ready"), status=PodGroupStatus("Running", (_LACKS,)))
-    case.cache.hear(Seen(each) for each in (waiting, *others, group, ready))
+    case.cache.apply(Seen(each) for each in (waiting, *others, group, ready))
     case.reminders.remind()
     assert case.reports == [
         ("Pod ns/p", "FailedScheduling", "no room"),

@@ -9,7 +9,7 @@ from pumice.model.manifest.pod_spec import SpecCache
 from pumice.runtime.controllers.job_policies import Request, lost
 from pumice.runtime.controllers.job_ssh import Keys, NewKeys
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Wake, Write, merged
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Ref, Wake, Write, merged
 
 JOB = "batch.volcano.sh/v1alpha1"
 NOW = 1_700_000_000.0
@@ -32,7 +32,7 @@ class World:
     def __init__(self, *tasks: Obj, **spec: Any) -> None:
         self.now = NOW
         self.objects: dict[tuple[str, str], Obj] = {}
-        self.reports: list[Tell] = []
+        self.reports: list[Emit] = []
         self.wakes: list[Wake] = []
         self.requests: tuple[Request, ...] = ()
         self.namespace_queue = ""
@@ -126,7 +126,7 @@ class World:
 
     def settle(self) -> None:
         for _ in range(20):
-            if not [write for write in self.step() if not isinstance(write, Tell | Wake)]:
+            if not [write for write in self.step() if not isinstance(write, Emit | Wake)]:
                 return
         raise AssertionError(f"the controller does not come to rest: {self.asked()}")
 
@@ -142,7 +142,7 @@ class World:
             case Delete(ref):
                 if self._at(ref) is not None:
                     del self.objects[ref.kind, ref.name]
-            case Tell():
+            case Emit():
                 self.reports.append(write)
             case Wake():
                 self.wakes.append(write)

@@ -8,7 +8,7 @@ import pytest
 
 from pumice.model.instants import epoch_of
 from pumice.runtime.controllers.cron_jobs import SCHEDULED_AT, reconcile_cron_job
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Wake, Write
 from tests.unit.runtime.controllers.job_world import JOB, task
 
 Obj = dict[str, Any]
@@ -54,7 +54,7 @@ def deleted(writes: list[Write]) -> list[str]:
 
 
 def reasons(writes: list[Write]) -> list[str]:
-    return [write.reason for write in writes if isinstance(write, Tell)]
+    return [write.reason for write in writes if isinstance(write, Emit)]
 
 
 def status(writes: list[Write]) -> Obj:
@@ -184,7 +184,7 @@ def test_it_is_looked_at_when_it_is_due_next_and_at_least_once_a_day() -> None:
 )
 def test_what_cannot_be_done_is_reported_and_nothing_is_made(spec: Obj, reason: str, word: str) -> None:
     (reports,) = asked(cron(**spec))
-    assert isinstance(reports, Tell) and (reports.type, reports.reason) == ("Warning", reason)
+    assert isinstance(reports, Emit) and (reports.type, reports.reason) == ("Warning", reason)
     assert word in reports.message
 
 
@@ -192,7 +192,7 @@ def test_a_name_that_leaves_no_room_for_the_minute_is_reported() -> None:
     obj = cron()
     obj["metadata"]["name"] = "c" * 53
     (reports,) = asked(obj)
-    assert isinstance(reports, Tell) and "at most 52" in reports.message
+    assert isinstance(reports, Emit) and "at most 52" in reports.message
 
 
 def test_one_that_is_being_deleted_is_left_alone() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pumice.model.instants import stamp
 from pumice.runtime.controllers.job_flow_spec import Retry, patched
 from pumice.runtime.controllers.job_flows import FLOW_API, TEMPLATE_KEY, reconcile_job_flow, reconcile_job_template
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write, merged
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Wake, Write, merged
 from tests.unit.runtime.controllers.job_world import JOB, NOW, task
 
 Obj = dict[str, Any]
@@ -219,7 +219,7 @@ def test_waiting_grows_and_has_an_end() -> None:
 
 def test_a_missing_template_is_reported_and_waited_for() -> None:
     world = World(flow("a", "z"))
-    said = [write for write in world.look() if isinstance(write, Tell) and write.type == "Warning"]
+    said = [write for write in world.look() if isinstance(write, Emit) and write.type == "Warning"]
     assert [(each.reason, "JobTemplate z" in each.message) for each in said] == [("TemplateNotFound", True)]
     assert list(world.jobs) == ["f-a"]
     world.templates["z"] = template("z")
@@ -273,7 +273,7 @@ _LOOP = ({"name": "a", **after("c")}, {"name": "b", **after("a")}, {"name": "c",
 def test_what_cannot_be_meant_is_reported_and_nothing_is_made(obj: Obj, word: str) -> None:
     world = World(obj)
     (reports,) = world.look()
-    assert isinstance(reports, Tell) and (reports.type, reports.reason) == ("Warning", "InvalidSpec")
+    assert isinstance(reports, Emit) and (reports.type, reports.reason) == ("Warning", "InvalidSpec")
     assert word in reports.message
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pumice.runtime.controllers.job_ssh import NoKeys, new_keys
-from pumice.runtime.controllers.writes import Tell
+from pumice.runtime.controllers.writes import Emit
 from tests.unit.runtime.controllers.job_world import World, task
 
 
@@ -97,7 +97,7 @@ _RAY = ["--worker=w", "--workerContainer=main", "--dashboardPort=99", "--clientP
 def test_a_task_without_the_container_for_ray_is_named() -> None:
     world = World(named("head", "main"), plugins={"ray": []})
     world.settle()
-    (said,) = {each.message for each in world.reports if isinstance(each, Tell) and each.reason == "PluginArgument"}
+    (said,) = {each.message for each in world.reports if isinstance(each, Emit) and each.reason == "PluginArgument"}
     assert said == "ray: task head has no container head, so Ray is not started in it"
 
 

@@ -20,7 +20,7 @@ from pumice.runtime.controllers.kai.groups import (
 )
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import Seen
-from pumice.runtime.controllers.writes import Create, Patch, Ref, Tell
+from pumice.runtime.controllers.writes import Create, Emit, Patch, Ref
 
 Obj = dict[str, Any]
 SETTINGS = GroupingSettings()
@@ -439,7 +439,7 @@ def test_an_unusable_owner_is_reported_on_its_pod(invalid: Obj, said: str) -> No
     with pytest.raises(NoGang, match=said) as raised:
         grouped(pod(), invalid)
     (reports,) = reconcile_grouping(pod(), None, raised.value, SETTINGS)
-    assert isinstance(reports, Tell) and reports.reason == "PodGrouperWarning" and re.search(said, reports.message)
+    assert isinstance(reports, Emit) and reports.reason == "PodGrouperWarning" and re.search(said, reports.message)
 
 
 def test_whoever_names_no_queue_has_one() -> None:

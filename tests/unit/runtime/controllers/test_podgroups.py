@@ -8,7 +8,7 @@ import pytest
 from pumice.model.manifest.groups import read_pod_group
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.runtime.controllers.podgroups import GroupSettings, group_name_for, reconcile_pod, reconcile_set
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, merged
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, merged
 
 SETTINGS = GroupSettings()
 GROUP = "scheduling.k8s.io/group-name"
@@ -135,7 +135,7 @@ def test_a_pod_that_cannot_be_read_is_reported() -> None:
     bad = pod()
     bad["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "many"
     (tell,) = reconcile_pod(bad, None, None, SETTINGS, SpecCache())
-    assert isinstance(tell, Tell) and tell.type == "Warning" and "many" in tell.message
+    assert isinstance(tell, Emit) and tell.type == "Warning" and "many" in tell.message
 
 
 # -- owners that say how large their gang is

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.runtime.controllers import queues
 from pumice.runtime.controllers.queues import QueueAction, next_state, reconcile_queue
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Write, merged
+from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Write, merged
 
 OPEN, CLOSE, SYNC = QueueAction.OPEN, QueueAction.CLOSE, QueueAction.SYNC
 
@@ -75,7 +75,7 @@ def test_root_has_no_parent_and_is_not_closed() -> None:
 
 def test_closing_waits_for_the_last_pod_group() -> None:
     writes = reconcile_queue(queue(), 1, queue("root"), CLOSE)
-    assert writes[-1] == Tell(writes[-1].ref, "Normal", "CloseQueue", "Close queue succeed")  # type: ignore[union-attr]
+    assert writes[-1] == Emit(writes[-1].ref, "Normal", "CloseQueue", "Close queue succeed")  # type: ignore[union-attr]
     closing = after(queue(), writes)
     assert closing["status"]["state"] == "Closing"
     assert reconcile_queue(closing, 1, queue("root")) == []
@@ -101,7 +101,7 @@ def test_a_child_that_was_closed_itself_stays_closed() -> None:
 
 def test_a_child_cannot_open_below_a_closed_parent() -> None:
     (write,) = reconcile_queue(queue("c", "Closed", parent="p"), 0, queue("p", "Closing"), OPEN)
-    assert isinstance(write, Tell) and write.type == "Warning" and "parent queue p is Closing" in write.message
+    assert isinstance(write, Emit) and write.type == "Warning" and "parent queue p is Closing" in write.message
 
 
 @pytest.mark.parametrize("cut", range(3))

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from pumice.runtime.serving.supervision import Health, Spared, Supervised
+from pumice.runtime.serving.supervision import Health, Spared, SupervisedTask
 
 LOG = logging.getLogger("pumice.test")
 
@@ -31,7 +31,7 @@ class Work:
 
 async def test_what_stops_is_started_again_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     work, now = Work(KeyError("image"), None, OSError("gone")), [0.0]
-    part = Supervised(LOG, "nodes", work, first_s=0.0, last_s=0.0, steady_s=5.0, clock=lambda: now[0])
+    part = SupervisedTask(LOG, "nodes", work, first_s=0.0, last_s=0.0, steady_s=5.0, clock=lambda: now[0])
     assert part.health() == Health()
     running = asyncio.create_task(part.run())
     await asyncio.wait_for(work.running.wait(), 30)
@@ -44,7 +44,7 @@ async def test_what_stops_is_started_again_and_reported(caplog: pytest.LogCaptur
 
 async def test_what_fails_again_and_again_is_started_ever_later(caplog: pytest.LogCaptureFixture) -> None:
     work = Work(*[ValueError("x")] * 4)
-    part = Supervised(LOG, "nodes", work, first_s=0.001, last_s=0.004, clock=lambda: 0.0)
+    part = SupervisedTask(LOG, "nodes", work, first_s=0.001, last_s=0.004, clock=lambda: 0.0)
     running = asyncio.create_task(part.run())
     await asyncio.wait_for(work.running.wait(), 30)
     delays = [record.args[1] for record in caplog.records if "restarts in" in record.msg]  # type: ignore[index]
@@ -59,7 +59,7 @@ async def test_nothing_is_started_after_the_end() -> None:
         stop.set()
         raise ValueError("on the way out")
 
-    await asyncio.wait_for(Supervised(LOG, "nodes", work, stop=stop, first_s=1000.0).run(), 30)
+    await asyncio.wait_for(SupervisedTask(LOG, "nodes", work, stop=stop, first_s=1000.0).run(), 30)
 
 
 def test_an_object_that_cannot_be_dealt_with_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -111,9 +111,9 @@ def test_a_simulated_cluster_takes_off_this_gate_and_no_other() -> None:
     simulated = SimCluster(Engine())
     (pod,) = gated("g", 1, gates=(OTHER, QUEUE_GATE))
     simulated.put(pod)
-    simulated.take_off_gate(GateRemoval(pod.key, "another"))
+    simulated.remove_gate(GateRemoval(pod.key, "another"))
     assert simulated.pods[pod.key].gates == (OTHER, QUEUE_GATE)
-    simulated.take_off_gate(GateRemoval(pod.key, pod.uid))
+    simulated.remove_gate(GateRemoval(pod.key, pod.uid))
     assert simulated.pods[pod.key].gates == (OTHER,)
 
 

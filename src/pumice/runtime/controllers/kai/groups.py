@@ -30,8 +30,8 @@ from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, constraint_in
 from pumice.runtime.controllers.kai.rules import Seen, plan_of
 from pumice.runtime.controllers.writes import (
     Create,
+    Emit,
     Patch,
-    Tell,
     Write,
     annotations_of,
     labels_of,
@@ -137,7 +137,7 @@ def reconcile_grouping(
     if wanted is None or not needs_group(pod, settings):
         return []
     if isinstance(wanted, NoGang):
-        return [Tell(ref_of(pod), "Warning", "PodGrouperWarning", str(wanted))]
+        return [Emit(ref_of(pod), "Warning", "PodGrouperWarning", str(wanted))]
     if group is not None and leaving(group):
         return []  # its deletion is an event, after which the pod is examined again
     on_pod = Patch(ref_of(pod), {"metadata": membership(wanted)})
