@@ -61,8 +61,8 @@ class _Finding(NamedTuple):
 
 
 class BindChecks:
-    """Callable from any thread. ``begin`` before each cycle, and ``observe`` for each event that is news, after the cache
-    and before it ends a bind in flight."""
+    """Callable from any thread. ``begin`` before each cycle, and ``observe`` for each event that is news, after the
+    cache and before it ends a bind in flight."""
 
     def __init__(self, cache: LatestObjects, in_flight: InFlightDecisions) -> None:
         self._cache, self._in_flight = cache, in_flight
