@@ -84,7 +84,7 @@ def test_who_fails_for_ever_waits_longer_each_time_and_leaves_nothing_behind() -
         cluster.sink([Seen(replace(REQUEST, phase="Failed", reason="no device"))])
         cluster.sink([Gone(BindRequest, REQUEST.key)])
     assert refused >= 18
-    assert cluster._asking is not None and cluster._asking.deletes.left == 1
+    assert cluster._request_binder is not None and cluster._request_binder.deletes.left == 1
     assert "failed recently" in str(cluster.bind(BIND))
 
 
@@ -92,17 +92,17 @@ def test_further_tries_of_the_binder_are_no_failure_yet() -> None:
     cluster = asking()
     assert cluster.bind(BIND) is None
     cluster.sink([Seen(REQUEST), Seen(replace(REQUEST, phase="Failed", backoff_limit=3, failed_attempts=1))])
-    assert cluster._asking is not None and cluster._asking.deletes.left == 0
+    assert cluster._request_binder is not None and cluster._request_binder.deletes.left == 0
 
 
 def test_requests_for_nodes_that_stay_away_are_deleted() -> None:
     cluster = asking()
-    assert cluster._asking is not None
+    assert cluster._request_binder is not None
     cluster.sink([Seen(replace(REQUEST, node="away"))])
-    cluster._asking.sweep()
-    assert cluster._asking.deletes.left == 0
-    cluster._asking.sweep()
-    assert cluster._asking.deletes.left == 1
+    cluster._request_binder.sweep()
+    assert cluster._request_binder.deletes.left == 0
+    cluster._request_binder.sweep()
+    assert cluster._request_binder.deletes.left == 1
 
 
 def test_a_request_that_cannot_be_read_holds_nothing() -> None:
