@@ -112,9 +112,6 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
             break
         if rare and len(found) >= _ENOUGH and min(map(_rank, found.values())) < ALTOGETHER:
             continue
-        # Costs grow with counts, so that the cheapest of it would not be among the ways that are given.
-        if len(found) >= WAYS_MAX and _cost_at_least(steps) > sorted(map(_rank, found.values()))[WAYS_MAX - 1]:
-            continue
         smallest = finder.smallest(steps)
         if smallest is not None:
             found.setdefault(smallest.text, smallest)
@@ -164,11 +161,6 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
 
 def _rank(found: _Found) -> float:
     return cost_of(found.chosen).rank[0]
-
-
-def _cost_at_least(steps: tuple[Step, ...]) -> float:
-    """Return what the cheapest of some steps costs, for none of the others may be needed."""
-    return min(cost_of([CountedStep(step, 1)]).rank[0] for step in steps)
 
 
 def _contains(chosen: tuple[CountedStep, ...], others: tuple[CountedStep, ...]) -> bool:
