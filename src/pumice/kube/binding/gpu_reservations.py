@@ -234,22 +234,18 @@ class GpuReservations:
 
     async def release_unused(self) -> None:
         """Delete reservations without users that had none the last time either."""
-        unused = self._groups_without_users()
+        in_flight = self._groups_in_flight() if self._reserved else set()
+        unused = {group for group in self._reserved if self._is_unused(group, in_flight)}
         for group in sorted(unused & self._unused) if self._settings is not None else ():
             # Again before each: while the one before was deleted, a pod may have come, or the reservation have gone.
-            if group in self._groups_without_users():
+            if group in self._reserved and self._is_unused(group, self._groups_in_flight()):
                 pod = self._reserved[group]
                 await self._delete(pod.key, pod.uid)
         self._unused = unused
 
-    def _groups_without_users(self) -> set[str]:
-        """Return the reserved groups that no pod has, is about to get, or is being bound to."""
-        in_flight = self._groups_in_flight() if self._reserved else set()
-        return {
-            group
-            for group in self._reserved
-            if not (group in self._sharers or self._is_busy(group) or group in in_flight)
-        }
+    def _is_unused(self, group: str, in_flight: set[str]) -> bool:
+        """Return True if no pod has a group, is about to get it, or is being bound to it."""
+        return not (group in self._sharers or self._is_busy(group) or group in in_flight)
 
     async def end_unreserved(self) -> None:
         """End pods on devices without a reservation, which may be given to others, if they had none the last time
