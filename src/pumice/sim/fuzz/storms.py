@@ -40,9 +40,9 @@ _QUEUES = (0, 1, 12)
 _PREEMPTS = frozenset({"preempt", "gangpreempt"})
 _CORES = 4
 _FEW_STEPS = (250, 600)
-#: Of KAI's searches for victims, whose every trial compares the queues of all jobs that wait. So the search for the
-#: other tenant's gang takes up to ten times as many in a storm, and consolidation makes more trials than the others.
-_FEW_STEPS_OF_KAI = {"consolidation": (1500, 3000), "reclaim": (800, 1500), "preempt": (800, 1500)}
+#: Each trial of KAI's searches for victims compares the queues of all jobs that wait, and consolidation makes more
+#: trials than the others.
+_FEW_STEPS_OF_KAI = {"consolidation": (1500, 3000)}
 #: The moment of the first cycle, in seconds after the year began: the gangs of a storm are minutes old.
 _BEGIN_S = 400
 _NOW = 1_767_225_600.0 + _BEGIN_S
