@@ -19,7 +19,6 @@ _OF_READERS = _ALWAYS | {"head", "message", "reason", "said", "sentence", "short
 _READERS = (
     "reasons/",
     "report/",
-    "runtime/why.py",
     "runtime/telemetry/",
     "kube/scheduler/cycle_log.py",
     "kube/writers/",

@@ -155,7 +155,7 @@ async def test_names_are_text_and_nothing_else(page: Page, tmp_path: Path) -> No
     evil = "</script><script>window.caught = 1</script><img src=x onerror='window.caught = 2'>\u2028{{script}}"
     data = data_of(tmp_path, TWO_QUEUES)
     count = len(data.jobs["names"])
-    jobs = {"names": [evil] * count, "queues": [evil, evil], "causes": [evil] * len(data.jobs["causes"])}
+    jobs = {"names": [evil] * count, "queues": [evil, evil], "codes": [evil] * len(data.jobs["codes"])}
     jobs |= {"nodes": {"0": evil}, "never": {"0": evil}}
     queues, rows = ([row | {"name": evil} for row in table] for table in (data.queues, data.table))
     note = {"severity": "warning", "where": evil, "what": evil}
@@ -275,10 +275,10 @@ async def test_a_job_is_found_by_a_part_of_its_name(page: Page, report: Path) ->
     assert page.complaints == []
 
 
-async def test_waiting_is_drawn_in_the_colour_of_its_cause(page: Page, tmp_path: Path) -> None:
+async def test_waiting_is_drawn_in_the_colour_of_its_reason(page: Page, tmp_path: Path) -> None:
     """The second job waits from 20 to 60 for one thing, and until 102 for another."""
     data = data_of(tmp_path)
-    jobs = data.jobs | {"causes": ["no room", "no node"], "waits": [[], [20, 0, 60, 1], [30, 1]]}
+    jobs = data.jobs | {"codes": ["Shortage", "Taint"], "waits": [[], [20, 0, 60, 1], [30, 1]]}
     await page.open(written(tmp_path, render(replace(data, jobs=jobs))))
     rows = await page.js("""[...document.querySelectorAll("#gantt .plot svg > g")].map((row) => {
       const thin = [...row.querySelectorAll('rect[height="4"]')];
@@ -289,16 +289,16 @@ async def test_waiting_is_drawn_in_the_colour_of_its_cause(page: Page, tmp_path:
     assert second[0][1] / second[1][1] == pytest.approx(40 / 42, rel=0.01)
     assert [colour for colour, _ in giant] == ["var(--w1)"]
     assert await page.js("document.querySelectorAll('#gantt .never').length") == 1
-    assert "no room\nno node" in await page.js("document.querySelectorAll('#gantt .legend')[1].innerText")
+    assert "Shortage\nTaint" in await page.js("document.querySelectorAll('#gantt .legend')[1].innerText")
 
 
 async def test_bars_are_drawn_to_their_share(page: Page, tmp_path: Path) -> None:
     data = data_of(tmp_path)
-    causes = [{"cause": f"cause {share}", "job_s": 1.0, "share": share} for share in (0.6, 0.3, 0.05)]
-    await page.open(written(tmp_path, render(replace(data, causes=causes))))
-    bars = await page.js("""[...document.querySelectorAll("#causes li")].map((bar) => {
+    reasons = [{"code": f"R{share}", "meaning": "x", "job_s": 1.0, "share": share} for share in (0.6, 0.3, 0.05)]
+    await page.open(written(tmp_path, render(replace(data, reasons=reasons))))
+    bars = await page.js("""[...document.querySelectorAll("#reasons li")].map((bar) => {
       const wide = (part) => bar.querySelector(part).getBoundingClientRect().width;
-      return [bar.querySelector("b").innerText, wide(".fill") / wide(".track")];
+      return [bar.querySelector(".text > b").innerText, wide(".fill") / wide(".track")];
     })""")
     assert [(said, round(drawn, 2)) for said, drawn in bars] == [("60.0 %", 0.6), ("30.0 %", 0.3), ("5.0 %", 0.05)]
 

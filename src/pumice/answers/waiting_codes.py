@@ -49,7 +49,7 @@ def _kind(outcome: Outcome, blockers: Blockers, row: int) -> Hashable | None:
         return None
     if not failed_as and (own or not _is_untried(outcome, blockers, row)):
         return None
-    return queue, own, phase, failed_as, int(jobs.signature[row])
+    return queue, own, phase, failed_as, int(jobs.signature[row]), blockers.labels_that_matter(row)
 
 
 def _is_untried(outcome: Outcome, blockers: Blockers, row: int) -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pumice.cli.console import Column, Console, Table, columns
 from pumice.cli.output import console
 from pumice.reasons.words import counted
-from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups
+from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups, waits_by_code
 from pumice.report.units import amount, duration, label_of, percent, some, unit_of
-from pumice.runtime.printing import escaped, escaped_lines
+from pumice.runtime.printing import escaped
 from pumice.sim.measures.window import ALWAYS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 QUEUES_SHOWN = 40
 JOBS_NAMED = 2
-CAUSES_SHOWN = 8
+REASONS_SHOWN = 8
 
 _STILL_WAITING = "were still waiting at the end; their waits are lower bounds"
 
@@ -147,12 +147,12 @@ def _fairness(out: Console, summary: Summary) -> None:
 
 
 def _waiting(out: Console, summary: Summary) -> None:
-    causes = summary.run.wait_causes
-    total = sum(causes.values())
-    if total > 0:
-        table = _table("what jobs waited for", "job-hours", "of all waiting")
-        for cause, seconds in list(causes.items())[:CAUSES_SHOWN]:
-            table.add(escaped(cause), f"{seconds / 3600:,.1f}", percent(seconds / total))
+    reasons = waits_by_code(summary.run)
+    if reasons:
+        numbers = ("job-hours", "of all waiting")
+        table = Table(*columns(("reason", *numbers, "meaning"), right=numbers))
+        for each in reasons[:REASONS_SHOWN]:
+            table.add(each["code"], f"{each['job_s'] / 3600:,.1f}", percent(each["share"]), each["meaning"])
         _print(out, "Why jobs waited", table)
     _gangs(out, summary)
 
@@ -162,12 +162,12 @@ def _gangs(out: Console, summary: Summary) -> None:
     if not groups:
         return
     numbers = ("gangs", "pods", "longest")
-    table = Table(*columns(("why", "queue", *numbers, "which"), right=numbers))
-    for group in groups[:CAUSES_SHOWN]:
+    table = Table(*columns(("reason", "queue", *numbers, "which", "why the first of them waits"), right=numbers))
+    for group in groups[:REASONS_SHOWN]:
         counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
-        why = f"{group.why}\n→ {group.hint}" if group.hint else group.why
-        table.add(escaped_lines(why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
-    left = sum(len(group.jobs) for group in groups[CAUSES_SHOWN:])
+        which = escaped(some(group.jobs, JOBS_NAMED))
+        table.add(group.code or "–", escaped(group.queue), *counts, which, escaped(group.why))
+    left = sum(len(group.jobs) for group in groups[REASONS_SHOWN:])
     count = len(summary.run.waiting)
     _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)
     if left:

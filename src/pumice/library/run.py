@@ -57,7 +57,7 @@ class Run:
 
     @cached_property
     def waits(self) -> Table:
-        """A row for each stretch of time in which one cause kept one job waiting."""
+        """A row for each stretch of time in which one job waited for reasons of one code."""
         return Table("waits", WAIT_COLUMNS, lambda: wait_rows(self.run))
 
     @cached_property

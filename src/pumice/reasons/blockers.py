@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator
 from functools import cached_property
 
+import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.counting import PIPELINED
@@ -58,6 +59,7 @@ class Blockers:
         self._view = View(outcome)
         self._shared: dict[Hashable, tuple[Blocker, ...]] = {}
         self._limits: dict[Blocker, Blocker] = {}  # with the jobs that hold promises
+        self._looks_at_pods: dict[int, bool] = {}  # by signature
 
     @property
     def waiting(self) -> AnyArray:
@@ -90,6 +92,21 @@ class Blockers:
     def rejections(self, job: int) -> list[Blocker]:
         """Return why a job was not admitted in this cycle."""
         return self._rejected.get(job, [])
+
+    def labels_that_matter(self, job: int) -> Hashable:
+        """Return the labels of a job's pods where its own terms may select them, () where no term looks at pods. Jobs
+        of one signature may differ in labels, and a gang that keeps away from its own label keeps its pods apart."""
+        tables = self._tables
+        signature, rows = int(tables.jobs.signature[job]), tables.jobs.tasks[job]
+        if signature not in self._looks_at_pods:
+            # By class, because a job may have thousands of pods.
+            specs = (tables.classes.specs[each] for each in np.unique(tables.tasks.cls[rows]).tolist())
+            self._looks_at_pods[signature] = any(
+                spec.spread or spec.affinity.pod_required or spec.affinity.anti_required for spec in specs
+            )
+        if not self._looks_at_pods[signature]:
+            return ()
+        return tuple(sorted(tables.tasks.pods[int(rows[0])].labels.items())) if len(rows) else ()
 
     def _in_order(self, job: int) -> Iterator[Blocker]:
         group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]
@@ -180,7 +197,7 @@ class Blockers:
         # Jobs that failed as one, and are equal, have equal findings. The blockers are values without the job's name.
         if not trace.failed_as[job] or jobs.signature[job] < 0:
             return tuple(self._look_up(job))
-        kind = int(jobs.queue[job]), int(trace.failed_as[job]), int(jobs.signature[job])
+        kind = int(jobs.queue[job]), int(trace.failed_as[job]), int(jobs.signature[job]), self.labels_that_matter(job)
         if kind not in self._shared:
             self._shared[kind] = tuple(self._look_up(job))
         return self._shared[kind]
@@ -294,7 +311,8 @@ class Blockers:
         # Equal gangs of which nothing has a node have equal findings.
         if jobs.signature[job] < 0 or waiting < len(jobs.tasks[job]):
             return tuple(self._look_up_places(job, is_domain=is_domain))
-        kind = int(jobs.queue[job]), is_domain, int(jobs.signature[job]), needed, waiting
+        labels = self.labels_that_matter(job)
+        kind = int(jobs.queue[job]), is_domain, int(jobs.signature[job]), labels, needed, waiting
         if kind not in self._shared:
             self._shared[kind] = tuple(self._look_up_places(job, is_domain=is_domain))
         return self._shared[kind]

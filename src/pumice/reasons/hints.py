@@ -6,7 +6,7 @@ Beside Volcano's texts, which stay as they are. What a hint names, changed as it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.outcome import Outcome
@@ -24,9 +24,8 @@ from pumice.model.events import Object
 from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.blockers import Blockers
+from pumice.reasons.nearest import nearest_of
 from pumice.reasons.sentences import sentence
-from pumice.reasons.shown_names import ShownNames
 from pumice.reasons.words import meant
 
 #: Characters of a hint.
@@ -36,16 +35,8 @@ LENGTH_MAX = 140
 def hints(outcome: Outcome, only: Bool | None = None, *, whole: bool = False) -> dict[str, str]:
     """Return by PodGroup key what would help each job of the session that waits, without jobs of which nothing is
     known. ``only``: these rows of jobs. Shape (J,). ``whole``: however long they are."""
-    return dict(_hints(outcome, only, whole=whole))
-
-
-def _hints(outcome: Outcome, only: Bool | None, *, whole: bool) -> Iterator[tuple[str, str]]:
-    found, jobs, shown = Blockers(outcome), outcome.tables.jobs, ShownNames(outcome.tables)
-    waiting = found.waiting
-    for job in (waiting if only is None else waiting[only[waiting]]).tolist():
-        text = hint_of(shown.named(found.nearest(job)), whole=whole)
-        if text:
-            yield jobs.uids[job], text
+    nearest = nearest_of(outcome, only)
+    return {key: text for key, blocker in nearest.items() if (text := hint_of(blocker, whole=whole))}
 
 
 def hint_of(nearest: Blocker, *, whole: bool = False) -> str:

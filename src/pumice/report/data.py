@@ -14,14 +14,13 @@ from pumice.reasons.words import counted
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, queue_curves, resource_curves, rest_curves, rounded
 from pumice.report.job_data import cut, job_data
 from pumice.report.spread import Spread
-from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups
+from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups, waits_by_code
 from pumice.report.units import amount, duration, label_of, percent, some
 from pumice.sim.measures.history import History
 from pumice.sim.scenes.inputs import Inputs
 
 QUEUES_NAMED = 7  # with a colour of their own; the others are one
 QUEUES_LISTED = 200
-CAUSES_MAX = 12
 PENDING_MAX = 40
 JOBS_NAMED = 3
 PROBLEMS_MAX = 60
@@ -43,7 +42,7 @@ class ReportData(Struct, frozen=True):
     jobs: dict[str, Any]
     heat: dict[str, Any]
     table: list[dict[str, Any]]
-    causes: list[dict[str, Any]]
+    reasons: list[dict[str, Any]]
     pending: list[dict[str, Any]]
     problems: list[dict[str, str]]
     fairness: str
@@ -70,7 +69,7 @@ def report_data(summary: Summary, inputs: Inputs, conf: str) -> ReportData:
         jobs=job_data(summary.run),
         heat=_heat(history),
         table=[_queue_row(queue) for queue in summary.queues[:QUEUES_LISTED]],
-        causes=_causes(summary),
+        reasons=waits_by_code(summary.run),
         pending=_pending(summary),
         problems=_problems(summary, inputs),
         fairness=FAIRNESS_OF,
@@ -160,23 +159,12 @@ def _spread(found: Spread | None) -> dict[str, float | None] | None:
     return {name: None if value is None else rounded(value) for name, value in asdict(found).items()}
 
 
-def _causes(summary: Summary) -> list[dict[str, Any]]:
-    causes = summary.run.wait_causes
-    total = sum(causes.values())
-    shown = [
-        {"cause": cut(c), "job_s": rounded(s), "share": rounded(s / total)}
-        for c, s in list(causes.items())[:CAUSES_MAX]
-        if total > 0
-    ]
-    return shown
-
-
 def _pending(summary: Summary) -> list[dict[str, Any]]:
     return [
         {
             "queue": cut(group.queue),
+            "code": group.code,
             "why": cut(group.why),
-            "hint": cut(group.hint),
             "count": len(group.jobs),
             "jobs": cut(some(group.jobs, JOBS_NAMED)),
             "pods": group.pods,

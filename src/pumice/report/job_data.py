@@ -20,20 +20,20 @@ def cut(text: str) -> str:
 
 def job_data(run: Run) -> dict[str, Any]:
     """Return columns by name. Times are seconds from the start, lengths are seconds, None for what did not happen.
-    ``waits`` holds (since, number of the cause) one after the other. ``never`` and ``nodes`` are by row."""
+    ``waits`` holds (since, number of the code) one after the other. ``never`` and ``nodes`` are by row."""
     history, never = run.history, {each.job: each.impossible for each in run.stuck if each.impossible is not None}
     records = kept(history.jobs, never)
     queues = sorted({record.queue for record in records})
     number = {queue: i for i, queue in enumerate(queues)}
-    causes = {cause: i for i, cause in enumerate(run.wait_causes)}
+    codes = {code: i for i, code in enumerate(run.wait_codes)}
     for record in records:
-        for _, cause in record.causes:
-            causes.setdefault(cause, len(causes))
+        for _, code in record.codes:
+            codes.setdefault(code, len(codes))
     rows = {record.key: row for row, record in enumerate(records)}
     return {
         "left_out": len(history.jobs) - len(records),
         "queues": [cut(queue) for queue in queues],
-        "causes": [cut(cause) for cause in causes],
+        "codes": list(codes),
         "names": [cut(record.key) for record in records],
         "queue": [number[record.queue] for record in records],
         "pods": [record.size for record in records],
@@ -42,7 +42,7 @@ def job_data(run: Run) -> dict[str, Any]:
         "run": [_run_time(record) for record in records],
         "ended": [int(record.ended is not None) for record in records],
         "restarts": {str(row): record.restarts for row, record in enumerate(records) if record.restarts},
-        "waits": [_segments(history, record, causes) for record in records],
+        "waits": [_segments(history, record, codes) for record in records],
         "never": {str(rows[key]): cut(why or "") for key, why in never.items() if key in rows},
         "nodes": {
             str(rows[bar.record.key]): cut(some(bar.nodes, NODES_NAMED, bar.node_count))
@@ -73,10 +73,10 @@ def _run_time(record: JobRecord) -> float | None:
     return _short(record.ended - record.started)
 
 
-def _segments(history: History, record: JobRecord, causes: Mapping[str, int]) -> list[float | int]:
+def _segments(history: History, record: JobRecord, codes: Mapping[str, int]) -> list[float | int]:
     found: list[float | int] = []
-    for since, cause in record.causes:
-        found += (_since(history, since), causes[cause])
+    for since, code in record.codes:
+        found += (_since(history, since), codes[code])
     return found
 
 

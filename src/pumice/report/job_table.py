@@ -32,7 +32,7 @@ HEADER = (
     "restarts",
     "evicted",  # pods
     "lost_s",  # for how long its gang ran in vain
-    "waited_for",  # for most of its wait, as far as was looked at
+    "waited_for",  # the code of the reason of most of its wait
 )
 
 
@@ -79,12 +79,12 @@ def job_rows(run: Run) -> Iterator[Sequence[object]]:
 
 
 def waited_for(record: JobRecord, now: float) -> str | None:
-    """Return the reason for which a job waited longest; None if no cycle looked at it while it waited."""
+    """Return the code of the reason for which a job waited longest; None if no cycle considered it meanwhile."""
     until = record.started if record.started is not None else now if record.ended is None else record.ended
     seconds: dict[str, float] = {}
-    for (since, cause), (end, _) in pairwise([*record.causes, (until, "")]):
-        seconds[cause] = seconds.get(cause, 0.0) + end - since
-    return max(seconds, key=lambda cause: seconds[cause], default=None)
+    for (since, code), (end, _) in pairwise([*record.codes, (until, "")]):
+        seconds[code] = seconds.get(code, 0.0) + end - since
+    return max(seconds, key=lambda code: seconds[code], default=None)
 
 
 def _states(run: Run) -> dict[str, str]:

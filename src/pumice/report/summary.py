@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from pumice.answers.codes import WORDS, Code
 from pumice.model.devices.shared_devices import is_counted_by_card
 from pumice.model.resources import PODS
 from pumice.report.problems import problems_of
@@ -154,7 +155,6 @@ class Summary(Struct, frozen=True):
     def to_json(self, waiting_max: int = 1000) -> dict[str, Any]:
         """Return the document of ``pumice simulate --json``, but for what only the command knows."""
         run, result = self.run, self.run.result
-        total = sum(run.wait_causes.values())
         return {
             "digest": run.digest,
             "jobs": result.jobs,
@@ -186,16 +186,12 @@ class Summary(Struct, frozen=True):
                     "queue": each.queue,
                     "pods": each.pods,
                     "waited_s": None if each.waited_s is None else round(each.waited_s, 3),
+                    "code": each.code,
                     "why": each.why,
-                    "hint": each.hint,
                 }
                 for each in run.waiting[:waiting_max]
             ],
-            "waits_by_code": [{"code": code, "job_s": round(seconds, 3)} for code, seconds in run.wait_codes.items()],
-            "wait_causes": [
-                {"cause": cause, "job_s": round(seconds, 3), "share": round(seconds / total, 6)}
-                for cause, seconds in run.wait_causes.items()
-            ],
+            "waits_by_code": waits_by_code(run),
             "never_run": [
                 {"job": each.job, "queue": each.queue, "pods": each.pods, "why": each.impossible}
                 for each in run.stuck[:waiting_max]
@@ -208,6 +204,20 @@ class Summary(Struct, frozen=True):
             ],
             "faults": dict(run.faults),
         }
+
+
+def waits_by_code(run: Run) -> list[dict[str, Any]]:
+    """Return how long jobs waited for each reason: its code, what that means, job-seconds, and their share of all."""
+    total = sum(run.wait_codes.values())
+    return [
+        {"code": code, "meaning": meaning_of(code), "job_s": round(seconds, 3), "share": round(seconds / total, 6)}
+        for code, seconds in run.wait_codes.items()
+    ]
+
+
+def meaning_of(code: str) -> str:
+    """Return what the code of a reason means, in a few words."""
+    return WORDS[Code(code)].meaning
 
 
 def left_of(result: SimResult) -> Iterator[str]:
@@ -289,29 +299,29 @@ def _at_least(record: JobRecord, now: float) -> float:
 
 
 class WaitingGroup(Struct, frozen=True):
-    """Jobs of one queue that wait for the same reason. ``longest_s``: wait of the one that waits longest, which is
-    named first. ``hint``: what would help it."""
+    """Jobs of one queue that wait for reasons of one code. ``longest_s``, ``why``: wait of the one that waits longest,
+    and what is nearest in its way; it is named first."""
 
     queue: str
+    code: str
     why: str
     jobs: tuple[str, ...]
     pods: int
     longest_s: float | None
-    hint: str = ""
 
 
 def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
     """Return the groups, those with most jobs first."""
     found: dict[tuple[str, str], list[Waiting]] = {}
     for each in waiting:
-        found.setdefault((each.queue, each.why), []).append(each)
+        found.setdefault((each.queue, each.code), []).append(each)
     groups = []
-    for (queue, why), members in found.items():
+    for (queue, code), members in found.items():
         members.sort(key=lambda each: (-(each.waited_s or 0.0), each.job))
         jobs = tuple(each.job for each in members)
         first, pods = members[0], sum(each.pods for each in members)
-        groups.append(WaitingGroup(queue, why, jobs, pods, first.waited_s, first.hint))
-    return sorted(groups, key=lambda group: (-len(group.jobs), group.queue, group.why))
+        groups.append(WaitingGroup(queue, code, first.why, jobs, pods, first.waited_s))
+    return sorted(groups, key=lambda group: (-len(group.jobs), group.queue, group.code))
 
 
 def jain(values: Sequence[float]) -> float | None:

@@ -17,9 +17,9 @@ from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.reasons.blockers import blockers_of
 from pumice.reasons.hints import hints, hints_outside
+from pumice.reasons.nearest import why_pods_wait
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
-from pumice.runtime.why import why_pods_wait
 from pumice.state.store import Store
 
 SCHEDULER_NAMES = ("volcano",)

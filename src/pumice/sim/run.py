@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
+from pumice.answers.codes import code_of
 from pumice.framework.plugin.policy_file import Policy
+from pumice.model.blockers import QUEUE, Blocker, Missing
 from pumice.model.manifest.defaults.priorities import Priorities
 from pumice.model.queue import PriorityClass
+from pumice.reasons.sentences import sentence
 from pumice.runtime.memory import old_objects_left_alone, without_collector
-from pumice.runtime.why import Why
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
@@ -39,27 +41,25 @@ _SHAKE = 1  # a separate generator, so that shaking does not change the faults
 
 
 class Waiting(Struct, frozen=True):
-    """A job that waits at the end. ``waited_s``: since its arrival, None if it has not arrived. ``hint``: what would
-    help, "" if unknown."""
+    """A job that waits at the end. ``waited_s``: since its arrival, None if it has not arrived. ``code``, ``why``: what
+    is nearest in its way, "" and that no cycle has considered it if none has."""
 
     job: str
     queue: str
     pods: int
     waited_s: float | None
+    code: str
     why: str
-    hint: str = ""
 
 
 class Run(Struct, frozen=True):
-    """The result of a simulation. ``wait_codes``: seconds that jobs waited, by code of the reason, the largest first;
-    ``wait_causes``: by text, looked at now and then. ``wall_s``: by the caller's clock, without reading input.
-    ``stuck``: jobs that will not run, and what they hold."""
+    """The result of a simulation. ``wait_codes``: seconds that jobs waited, by code of the reason, the largest first.
+    ``wall_s``: by the caller's clock, without reading input. ``stuck``: jobs that will not run, and what they hold."""
 
     result: SimResult
     digest: str
     wall_s: float
     waiting: tuple[Waiting, ...]
-    wait_causes: Mapping[str, float]
     wait_codes: Mapping[str, float]
     faults: Mapping[str, int]
     stuck: tuple[Stuck, ...] = ()
@@ -96,7 +96,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
 
         made = Makers(controller, scene.makers, priorities, settings.until).made
     history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
-    shell.causes.tell = history.note_causes
+    shell.codes.tell = history.note_codes
     laws = _laws(shell, controller, history, settings) if settings.check_laws else None
     simulation = Simulation(
         cluster,
@@ -112,15 +112,13 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     began_s = observers.clock()
     with old_objects_left_alone():
         result = simulation.run(settings.until, observers.progress)
-    shell.causes.sums.close(result.now)
-    shell.codes.sums.close(result.now)
+    shell.codes.close(result.now)
     return Run(
         result=result,
         digest=shell.loop.digest.hex,
         wall_s=observers.clock() - began_s,
-        waiting=tuple(_waiting(controller, result, shell.why(), shell.hints() if settings.asks_why else {})),
-        wait_causes=shell.causes.sums.seconds(),
-        wait_codes=shell.codes.sums.seconds(),
+        waiting=tuple(_waiting(controller, result, shell.nearest())),
+        wait_codes=shell.codes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
             lambda key: _why_not_alone(scene, made, key, policy, result.now, settings),
@@ -157,26 +155,19 @@ def _why_not_alone(
     shell = Shell(cluster, policy)
     Scene(scene.objects, (TimeShift(work, 0.0),)).enter(cluster, controller)
     result = Simulation(cluster, controller, shell.cycle, circles_max=settings.circles_max).run()
-    said = next(_waiting(controller, result, shell.why(), {}), None)
-    return None if said is None else said.why
+    waiting = next(_waiting(controller, result, shell.nearest()), None)
+    return None if waiting is None else waiting.why
 
 
 def _dice(*seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)  # noqa: TID251 - the seed is the caller's
 
 
-def _waiting(
-    controller: Controller, result: SimResult, why: Mapping[str, Why], hints: Mapping[str, str]
-) -> Iterator[Waiting]:
+def _waiting(controller: Controller, result: SimResult, nearest: Mapping[str, Blocker]) -> Iterator[Waiting]:
     for key in result.pending:
         run = controller.live[key]
-        said = why.get(key)
-        text = said.text if said else _outside(controller, run.queue)
-        yield Waiting(key, run.queue, run.size, result.now - run.submitted, text, hints.get(key, ""))
-
-
-def _outside(controller: Controller, queue: str) -> str:
-    """Return why a job was not even looked at."""
-    if queue not in controller.cluster.queues:
-        return f"queue {queue} is not there"
-    return "no cycle has considered it yet"
+        blocker = nearest.get(key)
+        if blocker is None and run.queue not in controller.cluster.queues:
+            blocker = Missing(QUEUE, run.queue)
+        code, why = ("", "no cycle has considered it yet") if blocker is None else (code_of(blocker), sentence(blocker))
+        yield Waiting(key, run.queue, run.size, result.now - run.submitted, str(code), why)

@@ -9,13 +9,13 @@ import numpy as np
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.plugin.policy_file import Policy
+from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Refusal
-from pumice.reasons.hints import hints
+from pumice.reasons.nearest import nearest_of
 from pumice.runtime.loop import Loop
 from pumice.runtime.record.recorder import Recorder
-from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
-from pumice.sim.measures.wait_causes import WaitCauses, WaitCodes
+from pumice.sim.measures.wait_codes import WaitCodes
 from pumice.sim.world import CycleReport
 from pumice.state.store import Store
 
@@ -41,7 +41,7 @@ class Shell:
         self._began = began
         self.loop = Loop(_store(policy), policy, cluster)
         self.loop.recorder = recorder
-        self.causes, self.codes = WaitCauses(), WaitCodes()
+        self.codes = WaitCodes()
         self._submitted: list[Decision] = []
         self._last: Outcome | None = None
         cluster.hooks.answered.append(self._answered)
@@ -54,7 +54,6 @@ class Shell:
         for notice in outcome.nominations():
             self.cluster.notice(notice)
         if self._asks_why:
-            self.causes.observe(now, outcome)
             self.codes.observe(now, outcome)
         return CycleReport(self._submitted, outcome.wakes_at)
 
@@ -83,13 +82,9 @@ class Shell:
         tasks = self.loop.store.snapshot().tables.tasks
         return {tasks.pods[row].key for row in np.flatnonzero(tasks.alive).tolist()}
 
-    def why(self) -> dict[str, Why]:
-        """Return why jobs waited after the last cycle."""
-        return {} if self._last is None else why_jobs_wait(self._last)
-
-    def hints(self) -> dict[str, str]:
-        """Return what would help jobs that waited after the last cycle."""
-        return {} if self._last is None else hints(self._last)
+    def nearest(self) -> dict[str, Blocker]:
+        """Return by key what was nearest in the way of each job that waited after the last cycle."""
+        return {} if self._last is None else nearest_of(self._last)
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
         self._submitted += decisions

@@ -46,12 +46,13 @@ class _Waiting(Struct):
     queue: str
     pods: int
     why: str
-    hint: str = ""
+    code: str = ""
     waited_s: float | None = None
 
 
-class _Cause(Struct):
-    cause: str
+class _Reason(Struct):
+    code: str
+    meaning: str
     job_s: float
     share: float
 
@@ -90,12 +91,12 @@ _FIELDS: dict[str, Any] = {
     "queues": dict[str, _Queue],
     "fairness": _Fairness,
     "waiting": list[_Waiting],
-    "wait_causes": list[_Cause],
+    "waits_by_code": list[_Reason],
     "never_run": list[_Never],
     "faults": dict[str, int],
 }
-_SIGNS = ("simulated_s", "wait_causes", "digest")
-_LISTS = ("waiting", "wait_causes", "never_run")
+_SIGNS = ("simulated_s", "waits_by_code", "digest")
+_LISTS = ("waiting", "waits_by_code", "never_run")
 
 
 class Results(Struct, frozen=True):

@@ -57,14 +57,14 @@ def test_simulate(two_queues: Path) -> None:
     assert found["window"] == {"from_s": 0.0, "to_s": 142.0, "jobs": 3}
     assert (found["period_s"], found["shake_s"]) == (1.0, 0.0)
     assert b["slowdown"]["p50"] == 3.05
-    why = "not admitted: queue resource quota insufficient: insufficient cpu"
+    why = "the cluster has 8 cores, it asks for 9"
     assert found["never_run"] == [{"job": "default/giant", "queue": "b", "pods": 9, "why": why}]
     assert [(each["severity"], each["where"]) for each in found["problems"]] == [("warning", "job default/giant")]
     assert found["held_for_nothing"] == []
     (waiting,) = found["waiting"]
     assert (waiting["job"], waiting["pods"], waiting["waited_s"]) == ("default/giant", 9, 112.0)
-    assert waiting["why"] == "not admitted: queue resource quota insufficient: insufficient cpu"
-    assert sum(cause["share"] for cause in found["wait_causes"]) == pytest.approx(1.0, abs=1e-4)
+    assert (waiting["code"], waiting["why"]) == ("QueueLimit", why)
+    assert sum(each["share"] for each in found["waits_by_code"]) == pytest.approx(1.0, abs=1e-4)
 
 
 def test_simulate_stops_at_a_time(two_queues: Path) -> None:

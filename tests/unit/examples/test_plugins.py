@@ -15,10 +15,10 @@ from pumice.model.events import Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.nearest import why_pods_wait
 from pumice.runtime.policy.conf import load_policy
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.policy.user_plugins import with_plugins_of
-from pumice.runtime.why import why_pods_wait
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, pods, queue, run
 from pumice.testing.check import check_plugin
 from tests.unit.cli.kit import run as pumice

@@ -27,7 +27,7 @@ from pumice.model.workloads.gang import (
     gang_at,
 )
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.runtime.why import why_pods_wait
+from pumice.reasons.nearest import why_pods_wait
 from pumice.state.store import Store
 from tests.unit.kai.cluster import ALL, GPU, NOW, Planner, cycle, job, node, policy, queue, store
 
@@ -233,7 +233,7 @@ def test_an_unknown_topology_or_level_and_minimums_above_sizes_keep_their_gang_w
         assert ran.binds == {} and ran.outcome.groups[0].status.scheduling
     few = cycle(store(node("n"), queue("q"), job("j", "q", [""], minimum=3), job("k", "q", [""])))
     assert few.binds == {"k-0": "n"}
-    assert why_pods_wait(few.outcome)["ns/j-0"] == "not all pods are there that it needs to start"
+    assert why_pods_wait(few.outcome)["ns/j-0"] == "1 of the 3 pods of minMember exist"
 
 
 def test_a_limit_below_its_quota_is_what_a_queue_has_at_most() -> None:

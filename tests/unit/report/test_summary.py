@@ -53,7 +53,7 @@ def test_nothing_ran(tmp_path: Path) -> None:
         "max": 0.0,
     }
     assert [(each.job, each.pods) for each in found.run.waiting] == [("default/large", 1)]
-    assert found.run.waiting[0].why.startswith("not admitted: ")
+    assert found.run.waiting[0].code == "Overcommit"
 
 
 def test_jobs_to_come(tmp_path: Path) -> None:
@@ -86,13 +86,13 @@ def test_spread() -> None:
 
 def test_waiting_for_the_same_thing() -> None:
     waiting = [
-        Waiting("ns/short", "a", 2, 10.0, "no room"),
-        Waiting("ns/other", "b", 1, 99.0, "no room"),
-        Waiting("ns/long", "a", 3, 20.0, "no room"),
-        Waiting("ns/new", "a", 4, None, "others came first"),
+        Waiting("ns/short", "a", 2, 10.0, "Shortage", "2 cores are free, it asks for 4"),
+        Waiting("ns/other", "b", 1, 99.0, "Shortage", "2 cores are free, it asks for 4"),
+        Waiting("ns/long", "a", 3, 20.0, "Shortage", "2 cores are free, it asks for 6"),
+        Waiting("ns/new", "a", 4, None, "Behind", "others came first"),
     ]
     assert waiting_groups(waiting) == [
-        WaitingGroup("a", "no room", ("ns/long", "ns/short"), 5, 20.0),
-        WaitingGroup("a", "others came first", ("ns/new",), 4, None),
-        WaitingGroup("b", "no room", ("ns/other",), 1, 99.0),
+        WaitingGroup("a", "Shortage", "2 cores are free, it asks for 6", ("ns/long", "ns/short"), 5, 20.0),
+        WaitingGroup("a", "Behind", "others came first", ("ns/new",), 4, None),
+        WaitingGroup("b", "Shortage", "2 cores are free, it asks for 4", ("ns/other",), 1, 99.0),
     ]

@@ -126,7 +126,7 @@ def test_other_documents_are_no_results(content: bytes) -> None:
 
 
 def test_tables_of_results_are_bounded(recorded: tuple[Path, dict[str, Any]]) -> None:
-    row = {"job": "a", "queue": "q", "pods": 1, "why": "x", "hint": "", "waited_s": 1.0}
+    row = {"job": "a", "queue": "q", "pods": 1, "why": "x", "code": "", "waited_s": 1.0}
     found = results_in(json.dumps(recorded[1] | {"waiting": [row] * 900}).encode())
     assert found is not None and len(found.data["waiting"]) == 200
     assert "of waiting the first 200 of 900 are shown" in found.notes

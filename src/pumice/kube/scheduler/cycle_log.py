@@ -23,8 +23,8 @@ from pumice.model.blockers import QueueLimit
 from pumice.model.decisions import Bind, Decision
 from pumice.model.status import TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.nearest import nearest_of
 from pumice.reasons.sentences import sentence
-from pumice.runtime.why import why_jobs_wait
 from pumice.volcano.status import rejections
 from pumice.volcano.status.fit_errors import error_text
 
@@ -64,8 +64,8 @@ class _CycleLines:
         yield from self._effects()
         if self.detailed:
             yield from self._queues()
-            for job, why in why_jobs_wait(self.outcome).items():
-                yield V4, f"Job <{job}> waits: {why.text}"
+            for job, blocker in nearest_of(self.outcome).items():
+                yield V4, f"Job <{job}> waits: {sentence(blocker)}"
         yield V3, f"Close Session {outcome.uid}"
         yield V4, "End scheduling ..."
 

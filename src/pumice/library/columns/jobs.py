@@ -27,16 +27,16 @@ JOB_COLUMNS = (
     count("restarts", "times", "how often its gang started over"),
     count("evicted", "pods", "evicted pods"),
     number("lost_s", "s", "how long its gang ran without result"),
-    text("waited_for", "the cause for which it waited longest; missing if no cycle looked at it"),
+    text("waited_for", "code of the reason for which it waited longest; missing if no cycle considered it"),
 )
 WAIT_COLUMNS = (
     text("job", "namespace/name"),
     text("queue", "its queue"),
     number("from_s", "s", "since when, from the start"),
-    number("to_s", "s", "until when: the next cause, the start of the job, or the end of the run"),
+    number("to_s", "s", "until when: the next reason, the start of the job, or the end of the run"),
     number("seconds", "s", "to_s less from_s"),
-    text("cause", "why it waited; the last 32 changes of a job are kept"),
-    text("hint", "what would help a job that waits at the end, in its last row; else missing"),
+    text("code", "code of the reason why it waited; the first 32 changes of a job are kept"),
+    text("why", "what is nearest in the way of a job that waits at the end, in its last row; else missing"),
 )
 QUEUE_COLUMNS = (
     text("queue", "name"),
@@ -62,17 +62,18 @@ def run_job_rows(run: Run) -> list[tuple[object, ...]]:
 
 
 def wait_rows(run: Run) -> list[tuple[object, ...]]:
-    """Return a row for each stretch of time in which one cause kept one job waiting."""
+    """Return a row for each stretch of time in which one job waited for reasons of one code."""
     start, now = run.history.start, run.history.now
-    hints = {each.job: each.hint for each in run.waiting}
+    why = {each.job: each.why for each in run.waiting}
     rows: list[tuple[object, ...]] = []
     for each in run.history.jobs:
         over = each.started if each.started is not None else each.ended
         until = now if over is None else over
-        stretches = list(pairwise([*each.causes, (until, "")]))
-        for i, ((since, cause), (end, _)) in enumerate(stretches):
-            hint = hints.get(each.key) or None if i == len(stretches) - 1 and over is None else None
-            rows.append((each.key, each.queue, since - start, end - start, end - since, cause, hint))
+        stretches = list(pairwise([*each.codes, (until, "")]))
+        for i, ((since, code), (end, _)) in enumerate(stretches):
+            at_end = i == len(stretches) - 1 and over is None
+            last = why.get(each.key) if at_end else None
+            rows.append((each.key, each.queue, since - start, end - start, end - since, code, last))
     return rows
 
 

@@ -95,12 +95,12 @@ function timeTicks(from, to, step) {
 }
 const scale = (from, to, low, high) => (value) => low + ((value - from) / (to - from || 1)) * (high - low);
 
-// -- colours: a queue, and a cause of waiting, has the same one in every picture
+// -- colours: a queue, and a reason for waiting, has the same one in every picture
 
 const OTHERS = "other queues";
 function queueColour(name) {
   const place = DATA.colours.indexOf(name);
   return place < 0 ? "var(--other)" : `var(--c${place})`;
 }
-const CAUSE_COLOURS = 6;
-const causeColour = (place) => (place >= 0 && place < CAUSE_COLOURS ? `var(--w${place})` : "var(--other)");
+const REASON_COLOURS = 6;
+const reasonColour = (place) => (place >= 0 && place < REASON_COLOURS ? `var(--w${place})` : "var(--other)");

@@ -53,18 +53,18 @@ function ganttChart() {
 function ganttLegend(jobs) {
   const queues = [...new Set(jobs.filter((i) => startOf(i) !== null).map((i) => (DATA.colours.includes(jobQueue(i)) ? jobQueue(i) : OTHERS)))];
   queues.sort((a, b) => (a === OTHERS) - (b === OTHERS) || (a < b ? -1 : 1));
-  const causes = [...new Set(jobs.flatMap((i) => DATA.jobs.waits[i].filter((_, place) => place % 2)))].sort((a, b) => a - b);
-  const named = causes.filter((cause) => cause < CAUSE_COLOURS).map((cause) => [DATA.jobs.causes[cause], causeColour(cause), "rule"]);
-  if (causes.some((cause) => cause >= CAUSE_COLOURS)) named.push(["other causes", causeColour(-1), "rule"]);
+  const codes = [...new Set(jobs.flatMap((i) => DATA.jobs.waits[i].filter((_, place) => place % 2)))].sort((a, b) => a - b);
+  const named = codes.filter((code) => code < REASON_COLOURS).map((code) => [DATA.jobs.codes[code], reasonColour(code), "rule"]);
+  if (codes.some((code) => code >= REASON_COLOURS)) named.push(["other reasons", reasonColour(-1), "rule"]);
   return [legend(queues.map((name) => [name, queueColour(name)])), legend(named)];
 }
-// [since, until, cause] of a job's wait; -1 while no cycle looked at it.
+// [since, until, code] of a job's wait; -1 while no cycle considered it.
 function waitSegments(i) {
   const waits = DATA.jobs.waits[i], until = startOf(i) ?? endOfJob(i), found = [];
   const moments = [];
   for (let k = 0; k < waits.length; k += 2) moments.push([waits[k], waits[k + 1]]);
   if (!moments.length || moments[0][0] > DATA.jobs.submitted[i]) moments.unshift([DATA.jobs.submitted[i], moments.length ? moments[0][1] : -1]);
-  moments.forEach(([since, cause], k) => found.push([since, k + 1 < moments.length ? moments[k + 1][0] : until, cause]));
+  moments.forEach(([since, code], k) => found.push([since, k + 1 < moments.length ? moments[k + 1][0] : until, code]));
   return found.filter(([since, to]) => to > since);
 }
 function ganttRow(job, y, row, x, left, narrow) {
@@ -74,8 +74,8 @@ function ganttRow(job, y, row, x, left, narrow) {
   const label = narrow
     ? s("text", { x: left, y: y + 13, class: style }, shortened(name, 44))
     : s("text", { x: left - 10, y: middle + 4, "text-anchor": "end", class: style }, shortened(name, 27));
-  const waits = waitSegments(job).filter(([since, to]) => to > VIEW.from && since < VIEW.to).map(([since, to, cause]) =>
-    s("rect", { x: within(since), width: Math.max(0.75, within(to) - within(since)), y: middle - 2, height: 4, fill: causeColour(cause) }));
+  const waits = waitSegments(job).filter(([since, to]) => to > VIEW.from && since < VIEW.to).map(([since, to, code]) =>
+    s("rect", { x: within(since), width: Math.max(0.75, within(to) - within(since)), y: middle - 2, height: 4, fill: reasonColour(code) }));
   const ran = start !== null && end > VIEW.from && start < VIEW.to;
   return s("g", {}, VIEW.job === job ? s("rect", { class: "found", x: 0, y, width: x(VIEW.to) + 12, height: row }) : null, label, ...waits,
     ran ? s("rect", { x: within(start), width: Math.max(2, within(end) - within(start)), y: middle - 5.5, height: 11, rx: 2.5, fill: queueColour(jobQueue(job)) }) : null,
@@ -86,9 +86,9 @@ function jobFacts(i) {
   const facts = [[queueColour(jobQueue(i)), "queue", jobQueue(i)], [null, "pods", number(DATA.jobs.pods[i])],
     [null, "arrived at", moment(DATA.jobs.submitted[i], 1)], [null, startOf(i) === null ? "has waited" : "waited", duration(waitedSoFar(i))]];
   const longest = {};
-  for (const [since, until, cause] of waitSegments(i)) if (cause >= 0) longest[cause] = (longest[cause] || 0) + until - since;
-  Object.entries(longest).sort((a, b) => b[1] - a[1]).slice(0, 3).forEach(([cause, seconds]) =>
-    facts.push([causeColour(Number(cause)), `for: ${DATA.jobs.causes[cause]}`, duration(seconds)]));
+  for (const [since, until, code] of waitSegments(i)) if (code >= 0) longest[code] = (longest[code] || 0) + until - since;
+  Object.entries(longest).sort((a, b) => b[1] - a[1]).slice(0, 3).forEach(([code, seconds]) =>
+    facts.push([reasonColour(Number(code)), `for: ${DATA.jobs.codes[code]}`, duration(seconds)]));
   if (startOf(i) !== null) facts.push([null, DATA.jobs.run[i] === null ? "has run" : "ran", duration(ranFor(i))]);
   if (DATA.jobs.nodes[i]) facts.push([null, "on", DATA.jobs.nodes[i]]);
   if (DATA.jobs.restarts[i]) facts.push([null, "started over", counted(DATA.jobs.restarts[i], "time")]);

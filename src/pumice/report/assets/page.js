@@ -61,23 +61,23 @@ function queueTable() {
   });
   return card("Queues", `Of the whole time. Waiting is from arrival until the gang runs, completion from arrival to the end. Fairness: ${DATA.fairness}.`, [body], true, "queues");
 }
-function causes() {
-  if (!DATA.causes.length) return null;
-  const items = DATA.causes.map((c) => h("li", {}, h("div", { class: "text" }, h("span", {}, c.cause), h("b", {}, percent(c.share))),
-    h("div", { class: "track" }, h("div", { class: "fill", style: { width: `${100 * c.share}%`, background: causeColour(DATA.jobs.causes.indexOf(c.cause)) } }))));
-  return card("Why jobs waited", "All the time that jobs waited, by what prevented them in each cycle; a bar of full width would be all of it.",
-    [h("ul", { class: "bars" }, ...items)], !DATA.problems.length, "causes");
+function reasons() {
+  if (!DATA.reasons.length) return null;
+  const items = DATA.reasons.map((c) => h("li", {}, h("div", { class: "text" }, h("span", {}, h("b", {}, c.code), ` ${c.meaning}`), h("b", {}, percent(c.share))),
+    h("div", { class: "track" }, h("div", { class: "fill", style: { width: `${100 * c.share}%`, background: reasonColour(DATA.jobs.codes.indexOf(c.code)) } }))));
+  return card("Why jobs waited", "All the time that jobs waited, by what was nearest in their way after each cycle; a bar of full width would be all of it.",
+    [h("ul", { class: "bars" }, ...items)], !DATA.problems.length, "reasons");
 }
 function pending() {
   if (!DATA.pending.length) return null;
-  const columns = [{ name: "why", class: "prose" }, { name: "what would help the first", class: "prose" }, { name: "queue", class: "left" }, { name: "gangs" }, { name: "pods" }, { name: "longest" }, { name: "which", class: "prose" }];
-  const rows = DATA.pending.map((w) => [w.why, w.hint, w.queue, number(w.count), number(w.pods), duration(w.longest_s), w.jobs]);
+  const columns = [{ name: "reason", class: "left" }, { name: "why the first of them waits", class: "prose" }, { name: "queue", class: "left" }, { name: "gangs" }, { name: "pods" }, { name: "longest" }, { name: "which", class: "prose" }];
+  const rows = DATA.pending.map((w) => [w.code || "–", w.why, w.queue, number(w.count), number(w.pods), duration(w.longest_s), w.jobs]);
   return card("Gangs that wait at the end", "What prevents them, most first.", [table("Gangs that wait at the end", columns, rows)], true, "pending");
 }
 function problems() {
   if (!DATA.problems.length) return null;
   const items = DATA.problems.map((p) => h("li", {}, h("span", { class: `tag ${p.severity}` }, p.severity), p.where ? h("b", {}, `${p.where}: `) : null, p.what));
-  return card("Problems and notes", "What went wrong, what was assumed, and what could not be used as it was.", [h("ul", { class: "notes" }, ...items)], !DATA.causes.length, "problems");
+  return card("Problems and notes", "What went wrong, what was assumed, and what could not be used as it was.", [h("ul", { class: "notes" }, ...items)], !DATA.reasons.length, "problems");
 }
 
 function simulationPage() {
@@ -86,7 +86,7 @@ function simulationPage() {
     ...(DATA.queues.length ? [sharesChart()] : []),
     waitingChart(), waitsChart(), ganttChart(), heatChart(),
   ];
-  const tables = [DATA.table.length ? queueTable() : null, pending(), causes(), problems()].filter((part) => part);
+  const tables = [DATA.table.length ? queueTable() : null, pending(), reasons(), problems()].filter((part) => part);
   return [header(), tiles(), controls(), h("div", { class: "grid" }, jobCard(), ...charts, ...tables)];
 }
 

@@ -28,8 +28,8 @@ from pumice.sim.measures.window import ALWAYS, Window
 
 GANTT_JOBS_MAX = 100
 GANTT_NODES_MAX = 64
-#: Changes of the cause of one job's waiting that are kept.
-CAUSES_KEPT_MAX = 32
+#: Changes of the reason of one job's waiting that are kept.
+CODES_KEPT_MAX = 32
 _WAITING_PHASES = ("", PodGroupPhase.PENDING)
 
 
@@ -39,8 +39,8 @@ class JobRecord:
 
     ``run_s``: how long it runs undisturbed, inf if unknown. ``evicted``: number of evicted pods; ``evicted_times``:
     number of times at which pods were evicted; ``evicted_at``: the last of these. ``lost_s``: how long its gang ran
-    without result; ``lost``: what its pods held during that time, amount times seconds by resource. ``causes``: (since
-    when, why it waited), as far as it was looked at.
+    without result; ``lost``: what its pods held during that time, amount times seconds by resource. ``codes``: (since
+    when, the code of why it waited), the first changes of it.
     """
 
     key: str
@@ -57,7 +57,7 @@ class JobRecord:
     evicted_at: float = -inf
     lost_s: float = 0.0
     lost: Mapping[str, float] = field(default_factory=dict)
-    causes: list[tuple[float, str]] = field(default_factory=list)
+    codes: list[tuple[float, str]] = field(default_factory=list)
 
     @property
     def wait_s(self) -> float | None:
@@ -111,7 +111,7 @@ class History:
         self._records: dict[str, JobRecord] = {}
         self._held: dict[str, dict[str, float]] = {}  # by queue, by resource
         self._moved_in: dict[str, None] = {}  # queues whose pods moved in this moment; empty: those of none did
-        self._causes: Mapping[str, str] = {}  # why jobs waited when they were last looked at
+        self._codes: Mapping[str, str] = {}  # of jobs that waited after the last cycle
         self._longest = longest
         self._bars: list[tuple[float, int, LongJob]] = []  # a heap: (seconds, -how many had ended, bar)
         self._ended_count = 0
@@ -176,16 +176,16 @@ class History:
                 self._draw(self.queue_allocated.setdefault(queue, {}), self._held[queue])
             self._moved_in.clear()
 
-    def note_causes(self, causes: Mapping[str, str]) -> None:
-        """Record why jobs wait, by key, at this moment."""
-        now, before, self._causes = self.now, self._causes, causes
-        for key, cause in causes.items():
-            record = self._records.get(key) if before.get(key) != cause else None
+    def note_codes(self, codes: Mapping[str, str]) -> None:
+        """Record the code of why each job waits, by key, at this moment."""
+        now, before, self._codes = self.now, self._codes, codes
+        for key, code in codes.items():
+            record = self._records.get(key) if before.get(key) != code else None
             if record is None or record.started is not None:
                 continue
-            known = record.causes
-            if not known or (known[-1][1] != cause and len(known) < CAUSES_KEPT_MAX):
-                known.append((now, cause))
+            known = record.codes
+            if not known or (known[-1][1] != code and len(known) < CODES_KEPT_MAX):
+                known.append((now, code))
 
     def _pass_time(self) -> None:
         """Add up the time until now, before anything changes."""

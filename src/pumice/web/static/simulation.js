@@ -14,7 +14,7 @@ async function simulationPage() {
   const facts = h("dl", { class: "facts" }, ...[["policy", data.conf], ["inputs", (data.sources || []).join(", ")], ["nodes", or(data.nodes, number)], ["digest", data.digest]].map(([name, value]) =>
     h("div", {}, h("dt", {}, name), h("dd", { class: name === "digest" ? "digest" : null }, value || "–"))));
   return [card("Results of a simulation", "They have no cycle to look into: record one with pumice simulate --record DIR, and show DIR. Curves are in its report (--report).", [facts], true, "facts"),
-    tiles, h("div", { class: "grid" }, useCard(data), causesCard(data)), resultQueues(data), resultJobs(data)];
+    tiles, h("div", { class: "grid" }, useCard(data), reasonsCard(data)), resultQueues(data), resultJobs(data)];
 }
 function bars(rows) {
   return h("ul", { class: "bars" }, ...rows.map(([name, text, share]) => h("li", {}, h("div", { class: "text" }, h("span", {}, name), h("b", {}, text)),
@@ -24,9 +24,9 @@ function useCard(data) {
   const rows = Object.entries(data.utilisation || {}).map(([name, use]) => [name, `${percent(use.mean)} of ${number(use.capacity)} ${use.unit}, peak ${percent(use.peak)}`, use.mean]);
   return card("Utilisation", "Means over time of what the cluster had.", [rows.length ? bars(rows) : nothing("Not in the file.")], false, "used");
 }
-function causesCard(data) {
-  const rows = (data.wait_causes || []).map((each) => [each.cause, percent(each.share), each.share]);
-  return card("Why jobs waited", "All the time that jobs waited, by what prevented them.", [rows.length ? bars(rows.slice(0, 12)) : nothing("No job waited.")], false, "causes");
+function reasonsCard(data) {
+  const rows = (data.waits_by_code || []).map((each) => [`${each.code}: ${each.meaning}`, percent(each.share), each.share]);
+  return card("Why jobs waited", "All the time that jobs waited, by what was nearest in their way.", [rows.length ? bars(rows.slice(0, 12)) : nothing("No job waited.")], false, "reasons");
 }
 function resultQueues(data) {
   const rows = Object.entries(data.queues || {});
@@ -49,8 +49,8 @@ function resultJobs(data) {
     { name: "Queue", left: true, cell: (job) => job.queue },
     { name: "Pods", cell: (job) => number(job.pods) },
     { name: "Has waited", cell: (job) => (job.never ? "can never run" : duration(job.waited_s ?? null)) },
+    { name: "Reason", left: true, cell: (job) => job.code || "–" },
     { name: "Why", left: true, prose: true, cell: (job) => job.why },
-    { name: "What would help", left: true, prose: true, cell: (job) => job.hint || "–" },
   ];
   return card("Jobs that wait at the end", "Those that can never run first.", [waiting.length ? table(columns, waiting, { label: "Jobs that wait at the end" }) : nothing("None.")], true, "jobs");
 }

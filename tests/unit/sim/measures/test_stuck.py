@@ -34,7 +34,7 @@ def test_a_job_that_can_never_run_and_what_it_was_promised(tmp_path: Path) -> No
     assert ran.result.ending == Ending.STUCK
     (stuck,) = ran.stuck
     assert (stuck.job, stuck.queue, stuck.pods) == ("default/five", "a", 1)
-    assert stuck.impossible == "0/2 nodes are unavailable: 2 Insufficient cpu."
+    assert stuck.impossible == "asks for 5 cores a pod; the largest node has 4"
     assert (stuck.promised, stuck.holds) == ({"cpu": 5000.0}, {})
     assert len(ran.waiting) == 4
 
@@ -42,8 +42,8 @@ def test_a_job_that_can_never_run_and_what_it_was_promised(tmp_path: Path) -> No
 def test_the_problem_says_all_of_it(tmp_path: Path) -> None:
     (problem,) = summary_of(inputs(tmp_path, BLOCKED)).problems
     assert str(problem) == (
-        "warning: job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable: 2 "
-        "Insufficient cpu; was admitted and reserves 5 cores without using it"
+        "warning: job default/five: can never run: alone on the empty cluster, asks for 5 cores a pod; the largest "
+        "node has 4; was admitted and reserves 5 cores without using it"
     )
 
 
@@ -65,10 +65,8 @@ def test_it_is_found_before_the_end_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("manifests", "why"),
     [
-        pytest.param(
-            [job("big", 9)], "not admitted: queue resource quota insufficient: insufficient cpu", id="too-large"
-        ),
-        pytest.param([job("lost", queue="b")], "queue b is not there", id="no-queue"),
+        pytest.param([job("big", 9)], "the cluster has 8 cores, it asks for 9", id="too-large"),
+        pytest.param([job("lost", queue="b")], "queue b does not exist", id="no-queue"),
     ],
 )
 def test_other_reasons(tmp_path: Path, manifests: list[str], why: str) -> None:
