@@ -26,7 +26,7 @@ class SimSettings(Struct, frozen=True):
     on an empty cluster (a simulation each), and find none impossible. ``awaited``: end as soon as all of these jobs
     have started; empty: do not. ``estimates_hold``: every job ends by its estimate, so that reservations can be checked
     with the laws. ``asks_why`` False: do not ask in each cycle why jobs wait, which takes more than half of the time of
-    a crowded simulation; then ``Run`` has no sums of it, and no hints.
+    a crowded simulation; then ``Run`` has no sums of it.
     """
 
     start: float = 0.0
