@@ -7,6 +7,7 @@ known to a thirty-second.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
 
@@ -25,6 +26,8 @@ _COMBINATIONS_MAX = 24
 _ALWAYS_TRIED, _ENOUGH = 4, 2
 #: Larger counts are found to a thirty-second: each of their trials is about hundreds of pods.
 _EXACT_MAX = 64
+#: Of the cost of a way, what a cheaper one takes at most: one that is cheaper by less is not looked for.
+_WORTH_LESS = 0.95
 #: Ways that are given.
 WAYS_MAX = 4
 
@@ -73,15 +76,10 @@ class _Found(Struct, frozen=True):
     def text(self) -> tuple[str, ...]:
         return tuple(each.step.text(each.count) for each in self.chosen)
 
-    def with_step(self, place: int, step: Step) -> tuple[tuple[Step, ...], tuple[int, ...]]:
-        """Return the steps with another one at one place, with the counts that they have, of the other one the most."""
-        counts = [sum(each.count for each in self.chosen if each.step is one) for one in self.steps]
-        steps = (*self.steps[:place], step, *self.steps[place + 1 :])
-        return steps, (*counts[:place], step.most, *counts[place + 1 :])
-
-    def part(self, place: int) -> float:
-        """Return what the step at one place costs."""
-        return cost_of(each for each in self.chosen if each.step is self.steps[place]).rank[0]
+    @property
+    def counted(self) -> tuple[CountedStep, ...]:
+        """Return all steps that were tried together, each with its count."""
+        return tuple(CountedStep(one, sum(e.count for e in self.chosen if e.step is one)) for one in self.steps)
 
 
 class Way(Struct, frozen=True):
@@ -132,18 +130,47 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
 
 def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found]) -> Iterator[_Found]:
     """Yield ways that are cheaper than the cheapest of those with a step for each obstacle: of one obstacle after the
-    other, steps that cost less are put in place of its own. Not all combinations, or steps of one obstacle, are tried
+    other, each other step is put in place of its own. Not all combinations, or steps of one obstacle, are tried
     before."""
     ways = [each for each in found if len(each.steps) == len(by_lift)]
-    best = min(ways, key=lambda each: cost_of(each.chosen).rank, default=None)
-    for place, steps in enumerate(by_lift):
-        for step in steps:
-            if best is None or cost_of([CountedStep(step, 1)]).rank[0] >= best.part(place):
-                continue
-            other = finder.smallest(*best.with_step(place, step))
-            if other is not None and cost_of(other.chosen).rank < cost_of(best.chosen).rank:
-                best = other
-                yield other
+    if not ways:
+        return
+    best: _Found | None = min(ways, key=_rank)
+    while best is not None:
+        exchanged = (
+            finder.smallest(tuple(each.step for each in counted), tuple(each.count for each in counted))
+            for place, steps in enumerate(by_lift)
+            for step in steps
+            for counted in _cheaper(best, by_lift, place, step)
+        )
+        best = next((each for each in exchanged if each is not None), None)
+        if best is not None:
+            yield best
+
+
+def _cheaper(best: _Found, by_lift: list[list[Step]], place: int, step: Step) -> Iterator[tuple[CountedStep, ...]]:
+    """Yield steps with another one at one place, as many of it as cost less together: beside the others as they are,
+    and beside as many of one of the others, or of the last step against its obstacle, as the cost leaves.
+
+    A dearer step may make fewer of the others do, or need another one beside it."""
+    counted, limit = best.counted, _rank(best) * _WORTH_LESS
+    if limit <= 0.0:
+        return
+    beside = [(at, one) for at, steps in enumerate(by_lift) if at != place for one in (counted[at].step, steps[-1])]
+    for at, one in ((place, step), *beside):
+        chosen = [*counted]
+        chosen[place] = CountedStep(step, 1)
+        # Of the other one first, for more than one of the step itself may do no more.
+        for there, which in ((at, one), (place, step)):
+            chosen[there] = CountedStep(which, 0)
+            chosen[there] = CountedStep(which, _most_below(which, limit - cost_of(chosen).rank[0]))
+        if chosen[place].count:
+            yield tuple(chosen)
+
+
+def _most_below(step: Step, cost: float) -> int:
+    """Return how many of a step cost no more than that."""
+    return bisect_right(range(1, step.most + 1), cost, key=lambda count: cost_of([CountedStep(step, count)]).rank[0])
 
 
 def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
@@ -208,7 +235,7 @@ class _Finder:
 
     def smallest(self, steps: tuple[Step, ...], first: tuple[int, ...] = ()) -> _Found | None:
         """Return the smallest counts with which these steps place the job, None where they do not at all. ``first``:
-        counts that are tried before others."""
+        the largest counts that are of use."""
         chosen = self._enough(steps, first)
         if chosen is None:
             return None
@@ -223,8 +250,11 @@ class _Finder:
         most = tuple(CountedStep(step, step.most) for step in steps)
         likely = tuple(CountedStep(step, step.likely or step.most) for step in steps)
         one = [(CountedStep(step, 1),) for step in steps[:1] if len(steps) == 1]
-        given = [tuple(CountedStep(step, count) for step, count in zip(steps, first, strict=True))] if first else []
-        return next((each for each in dict.fromkeys((*given, likely, most, *one)) if self.succeeds(each)), None)
+        tried = dict.fromkeys((likely, most, *one))
+        if first:
+            most = tuple(CountedStep(step, count) for step, count in zip(steps, first, strict=True))
+            tried = dict.fromkeys((most, tuple(CountedStep(each.step, min(each.count, 1)) for each in most)))
+        return next((each for each in tried if self.succeeds(each)), None)
 
     def _with_least(self, chosen: tuple[CountedStep, ...], place: int) -> tuple[CountedStep, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""

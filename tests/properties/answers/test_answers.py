@@ -8,7 +8,7 @@ import pytest
 
 from pumice.answers.codes import Code
 from pumice.answers.explanation import Verdict, explain
-from tests.properties.answers.answer_worlds import LANGUAGES, SMALL, random_world
+from tests.properties.answers.answer_worlds import LANGUAGES, SMALL, WALK, random_world
 from tests.properties.answers.checks import FreshStores, cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -32,6 +32,20 @@ def test_the_first_way_out_starts_the_job_and_half_of_it_does_not(language: str,
 )
 def test_no_cheaper_steps_start_the_job(language: str, seed: int, job: str) -> None:
     world = random_world(random.Random(seed), language)
+    assert cheaper_way(FreshStores(world), explain(world, job)) == ""
+
+
+@pytest.mark.parametrize(
+    ("seed", "job"),
+    [
+        (600374, "ns/j1"),  # a dearer step, beside which fewer of the other do
+        (601368, "ns/j2"),  # one node made larger by less, where more lets others in before the job
+        (601581, "ns/j0"),  # another node as dear, beside which fewer devices do
+        (601872, "ns/j0"),  # two other steps, of which neither does beside those that were found
+    ],
+)
+def test_no_exchange_of_steps_is_cheaper(seed: int, job: str) -> None:
+    world = random_world(random.Random(seed), "kai", size=WALK)
     assert cheaper_way(FreshStores(world), explain(world, job)) == ""
 
 
