@@ -8,7 +8,7 @@ a larger or a smaller set. After U. Junker, QuickXplain (AAAI 2004), and the hit
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,18 @@ from pumice.reasons.blockers import Blockers
 _STEPS_MAX = 6
 #: A larger set is made smaller one by one, and not by all its subsets.
 _SUBSETS_OF_MAX = 5
+
+#: Obstacles of the cluster: without one more jobs may start, also before the one that is asked about.
+_OF_ALL_JOBS = {
+    Code.RESOURCE_QUOTA,
+    Code.QUEUE_CLOSED,
+    Code.QUEUE_LIMIT,
+    Code.QUEUE_SHARE,
+    Code.GUARANTEE,
+    Code.ADMISSION,
+    Code.AFFINITY,
+    Code.ROOM,
+}
 
 
 class Reason(Struct, frozen=True):
@@ -118,8 +130,12 @@ class _Search:
         # Not that others come first: where they are gone hardly anything is in the way.
         order = [each for each in others if each.code is Code.ORDER]
         rest = tuple(each for each in others if each not in order)
-        without_two = combinations(smallest, len(smallest) - 2)
-        found = next((fewer for kept in without_two if (fewer := self.with_one(kept, rest))), ())
+        # Obstacles that are lifted for all jobs may let others in before this one, so those of its own are run apart.
+        parts = [
+            tuple(each for each in rest if (each.code in _OF_ALL_JOBS) is is_of_all) for is_of_all in (False, True)
+        ]
+        without_two = product(combinations(smallest, len(smallest) - 2), parts)
+        found = next((fewer for kept, part in without_two if (fewer := self.with_one(kept, part))), ())
         if not found and len(smallest) > 2:
             without_three = combinations(smallest, len(smallest) - 3)
             found = next((fewer for kept in without_three if (fewer := self.with_two(kept, rest))), ())

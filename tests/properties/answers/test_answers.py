@@ -98,6 +98,21 @@ def test_two_obstacles_take_the_place_of_three_in_a_reason_of_four() -> None:
     assert smaller_sets(FreshStores(world), found) == (True, True)
 
 
+@pytest.mark.parametrize(
+    ("seed", "job", "codes"),
+    [
+        (601173, "ns/j1", [Code.PORT]),
+        (601667, "ns/j0", [Code.DEVICE]),
+        (602688, "ns/j1", [Code.QUEUE_LIMIT, Code.SELECTOR]),
+    ],
+)
+def test_an_obstacle_of_the_job_alone_does_where_more_room_lets_others_in(
+    seed: int, job: str, codes: list[Code]
+) -> None:
+    world = random_world(random.Random(seed), "kai", size=WALK)
+    assert [part.code for part in explain(world, job, ways=False).parts] == codes
+
+
 @pytest.mark.long
 @each_language
 @pytest.mark.parametrize("part", range(20))
