@@ -18,12 +18,14 @@ from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.workload import Workload
 
 Object = (
     Pod
     | Node
     | PodGroup
     | CompositePodGroup
+    | Workload
     | Queue
     | PriorityClass
     | HyperNode

@@ -38,8 +38,9 @@ EMPTY_MAP: Mapping[str, str] = _EmptyMap()
 #: Phases in which no container of a pod runs any more.
 ENDED = ("Succeeded", "Failed")
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
-#: Marks a pod whose ``spec.schedulingGroup`` names its group. The value is what an annotation of the pod names instead,
-#: "" if none differs. No annotation of the API: it is set when the pod is read.
+#: Marks a pod whose ``spec.schedulingGroup`` or ``spec.workloadRef`` names its group. The value is the group that
+#: another field or an annotation of the pod names instead, "" if none differs. No annotation of the API: it is set when
+#: the pod is read.
 NATIVE_GROUP_MARK = "pumice.dev/scheduling-group"
 #: Names the PodGroup of a pod in the tree of a CompositePodGroup, to which the whole tree belongs as one gang. Set like
 #: the mark above.

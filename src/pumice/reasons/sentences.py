@@ -9,7 +9,8 @@ from pumice.columns.dtypes import EPS
 from pumice.framework.cycle.trace import Admitted, Finding, MakesRoom
 from pumice.model import blockers as b
 from pumice.model.instants import stamp
-from pumice.model.workloads.native_group import NATIVE_GROUP, NATIVE_VERSIONS
+from pumice.model.workloads.native_group import FIRST_VERSION, NATIVE_GROUP, NATIVE_VERSIONS
+from pumice.model.workloads.workload import workload_ref
 from pumice.reasons import sentences_of_nodes as of_nodes
 from pumice.reasons.words import amount, counted, is_free, joined, names, number, unit, verb
 
@@ -280,6 +281,11 @@ def _missing(found: b.Missing) -> str:
             return "there are no nodes"
         case b.RESOURCE:
             return f"no node has {found.name}"
+        case b.NATIVE_PODGROUP if (ref := workload_ref(found.name.rpartition("/")[2])) is not None:
+            workload = f"{found.name.partition('/')[0]}/{ref.workload}"
+            return (
+                f"{ref.shown} of Workload {workload}, which spec.workloadRef names, does not exist in {FIRST_VERSION}"
+            )
         case b.NATIVE_PODGROUP:
             versions = ", ".join(NATIVE_VERSIONS)
             return (

@@ -19,8 +19,11 @@ from pumice.model.workloads.composite import COMPOSITE_PREFIX, LEVELS_MAX, Compo
 from pumice.model.workloads.gang import SUB_GROUPS_MAX
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
 from pumice.model.workloads.tree_gang import PARENT_FIELD, tree_gang, tree_members
+from pumice.model.workloads.workload import Workload, workloads_of
+from pumice.state.workload_groups import WorkloadGroups
 
 Group = CompositePodGroup | PodGroup
+_GROUPED = (Pod, PodGroup, CompositePodGroup, Workload)
 
 
 class _Home(NamedTuple):
@@ -43,12 +46,17 @@ class GroupTrees:
         self._group_of: dict[str, str] = {}  # pod -> its PodGroup
         self._homes: dict[str, _Home] = {}
         self._trees: dict[str, PodGroup] = {}  # root -> what was passed on
+        self._workloads = WorkloadGroups()
 
     def __bool__(self) -> bool:
         return bool(self._composites or self._groups)
 
     def pass_on(self, event: Seen | Gone) -> Iterator[Seen | Gone]:
-        """Yield what an event of the API means for those who know no CompositePodGroups."""
+        """Yield what an event of the API means for those who know no CompositePodGroups and no Workloads."""
+        for each in self._workloads.pass_on(event):
+            yield from self._pass_on(each)
+
+    def _pass_on(self, event: Seen | Gone) -> Iterator[Seen | Gone]:
         match event:
             case Seen(Pod() as pod):
                 yield Seen(self._pod_seen(pod))
@@ -250,8 +258,11 @@ class GroupTrees:
 def apart(objects: Iterable[Object]) -> Iterator[Object]:
     """Yield the groups and pods of Kubernetes' own gangs as they were before ``with_trees``, as far as it is known, and
     no other objects."""
+    of_workloads: list[PodGroup] = []
     for each in objects:
         match each:
+            case PodGroup(native=native) if native is not None and not native.has_object:
+                of_workloads.append(each)
             case PodGroup(native=native) if native is not None and native.is_tree:
                 yield from tree_members(each) or (each,)
             case PodGroup(native=native) if native is not None and native.min_count:
@@ -264,24 +275,25 @@ def apart(objects: Iterable[Object]) -> Iterator[Object]:
                 if NATIVE_SUB_GROUP_MARK in annotations:
                     own[GROUP_NAME_ANNOTATION] = annotations[NATIVE_SUB_GROUP_MARK]
                 yield replace(each, annotations=own)
+    yield from workloads_of(of_workloads)
 
 
 def with_trees(objects: Iterable[Any]) -> list[Any]:
-    """Return objects in which each CompositePodGroup with the groups below it is one PodGroup, the others as they
-    are."""
+    """Return objects in which each CompositePodGroup with the groups below it is one PodGroup, as is each pod group of
+    a Workload that pods name, and the others are as they were."""
     listed, trees = list(objects), GroupTrees()
     # Most inputs have no trees, and keep the order of their objects.
-    if not any(isinstance(each, CompositePodGroup) or _parent_of(each) for each in listed):
+    if not any(isinstance(each, CompositePodGroup | Workload) or _parent_of(each) for each in listed):
         return listed
     last: dict[tuple[type, str], Object] = {}
     for each in listed:
-        if isinstance(each, Pod | PodGroup | CompositePodGroup):
+        if isinstance(each, _GROUPED):
             for event in trees.pass_on(Seen(each)):
                 if isinstance(event, Seen):
                     last[type(event.obj), event.obj.key] = event.obj  # type: ignore[union-attr]  # these kinds have keys
                 elif isinstance(event, Gone):
                     last.pop((event.kind, event.key), None)
-    others = [each for each in listed if not isinstance(each, Pod | PodGroup | CompositePodGroup)]
+    others = [each for each in listed if not isinstance(each, _GROUPED)]
     return [*others, *last.values()]
 
 

@@ -135,6 +135,8 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     ),
     Resource(NATIVE_GROUP, "v1alpha3", "compositepodgroups", "CompositePodGroup", status=True),
     *(Resource(NATIVE_GROUP, version, "workloads", "Workload", idle=True) for version in ("v1beta1", "v1alpha3")),
+    # In a table of its own: its fields are not those of later versions, and objects are not converted.
+    Resource(NATIVE_GROUP, "v1alpha1", "workloads", "Workload", shared=f"workloads.v1alpha1.{NATIVE_GROUP}"),
     _wide("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd", "crds", status=True),
     _wide(_STORAGE, "storageclasses", "StorageClass", "sc"),
     _wide(_STORAGE, "csinodes", "CSINode"),

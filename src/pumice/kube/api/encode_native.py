@@ -1,4 +1,4 @@
-"""Write PodGroups and CompositePodGroups of Kubernetes, and what pods say of them, as in the API."""
+"""Write PodGroups, CompositePodGroups and Workloads of Kubernetes, and what pods say of them, as in the API."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import GROUP_NAME_ANNOTATION, NATIVE_GROUP_MARK, Pod
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.gang import TopologyConstraint
-from pumice.model.workloads.native_group import GroupClaim, NativeGroup
+from pumice.model.workloads.native_group import FIRST_VERSION, GroupClaim, NativeGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.workload import Workload, WorkloadRef, workload_ref
 
 
 def composite_pod_group_object(group: CompositePodGroup, metadata: Obj) -> Obj:
@@ -54,6 +55,16 @@ def native_pod_group_object(group: PodGroup, native: NativeGroup, metadata: Obj)
     }
 
 
+def workload_object(workload: Workload, metadata: Obj) -> Obj:
+    """Return the object to write."""
+    groups = list[Obj]()
+    for each in workload.groups:
+        policy: Obj = {"basic": {}} if each.min_count is None else {"gang": {"minCount": each.min_count}}
+        groups.append({"name": each.name, "policy": policy})
+    _name_queue(metadata, workload.queue)
+    return {"apiVersion": FIRST_VERSION, "kind": "Workload", "metadata": metadata, "spec": {"podGroups": groups}}
+
+
 def as_member(obj: Obj, pod: Pod) -> Obj:
     """Return the object of a pod with the field that names its PodGroup, and its annotations as they were before."""
     if NATIVE_GROUP_MARK not in pod.annotations:
@@ -62,8 +73,12 @@ def as_member(obj: Obj, pod: Pod) -> Obj:
     annotations = dict(metadata.get("annotations", {}))
     other = annotations.pop(NATIVE_GROUP_MARK, "")
     name = annotations.pop(GROUP_NAME_ANNOTATION)
-    # What an annotation named beside the field, which did not count.
-    if other:
+    ref, ignored = workload_ref(name), workload_ref(other)
+    named_in: Obj = {"schedulingGroup": {"podGroupName": name}} if ref is None else _ref_object(ref)
+    # What was named beside the field that counts.
+    if ignored is not None:
+        named_in |= _ref_object(ignored)
+    elif other:
         annotations[GROUP_NAME_ANNOTATION] = other
     named = dict(zip((each["name"] for each in spec.get("resourceClaims", ())), pod.claim_entries, strict=True))
     # The group's claims are found by the names that the pod has for them.
@@ -71,8 +86,13 @@ def as_member(obj: Obj, pod: Pod) -> Obj:
         each["name"] = named[each["name"]]
     return obj | {
         "metadata": metadata | {"annotations": annotations},
-        "spec": spec | {"schedulingGroup": {"podGroupName": name}},
+        "spec": spec | named_in,
     }
+
+
+def _ref_object(ref: WorkloadRef) -> Obj:
+    named = {"name": ref.workload, "podGroup": ref.group}
+    return {"workloadRef": named | ({"podGroupReplicaKey": ref.replica} if ref.replica else {})}
 
 
 def _common(parent: str, priority_class: str, never_preempts: bool) -> Obj:

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Mapping
 
 from pumice.kube.api.encode_claims import claim_object, device_class_object, resource_slice_object
 from pumice.kube.api.encode_kai import kai_bind_request, kai_pod_group, kai_queue, kai_topology
-from pumice.kube.api.encode_native import as_member, composite_pod_group_object, native_pod_group_object
+from pumice.kube.api.encode_native import (
+    as_member,
+    composite_pod_group_object,
+    native_pod_group_object,
+    workload_object,
+)
 from pumice.kube.api.encode_numa import divided_containers, node_resource_topology_object, numa_topology_object
 from pumice.kube.api.encode_statuses import volcano_group_status
 from pumice.kube.api.encode_terms import (
@@ -51,6 +56,7 @@ from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.workload import Workload
 from pumice.runtime.controllers.encode import podgroup_object
 
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -71,6 +77,8 @@ def object_of(value: Object) -> Obj:
             return _pod_group(value) if value.gang is None else kai_pod_group(value, value.gang, _metadata(value))
         case CompositePodGroup():
             return composite_pod_group_object(value, _metadata(value))
+        case Workload():
+            return workload_object(value, _metadata(value))
         case Queue():
             return _queue(value) if value.sharing is None else kai_queue(value, value.sharing, _metadata(value))
         case PriorityClass():
@@ -111,7 +119,7 @@ def object_of(value: Object) -> Obj:
             return node_resource_topology_object(value)
 
 
-def _metadata(value: Pod | Node | PodGroup | CompositePodGroup | Queue) -> Obj:
+def _metadata(value: Pod | Node | PodGroup | CompositePodGroup | Workload | Queue) -> Obj:
     annotations = {key: text for key, text in value.annotations.items() if key not in WHOLE_OBJECT_ANNOTATIONS}
     return nonempty(
         namespace=getattr(value, "namespace", ""),

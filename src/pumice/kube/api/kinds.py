@@ -118,6 +118,8 @@ COMPOSITE_POD_GROUPS = Kind(
     also=COMPOSITE_VERSIONS[1:],
     seldom=True,
 )
+#: Later versions of Workload are left out: what they say is in the PodGroups that are made from them.
+WORKLOADS = Kind(NATIVE_GROUP, "v1alpha1", "workloads", "Workload", gives="gangs of Kubernetes 1.35", seldom=True)
 EVENTS = Kind("", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 TOKEN_REVIEWS = Kind("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False)
@@ -151,6 +153,7 @@ FOLLOWED = (
     NODE_SHARDS,
     *_CLAIMED,
     COMPOSITE_POD_GROUPS,
+    WORKLOADS,
     # Native ones first: where two kinds have an object of one name, that of the kind listed first counts.
     NATIVE_POD_GROUPS,
     POD_GROUPS,
@@ -166,6 +169,7 @@ KAI_FOLLOWED = (
     NODE_ZONES,
     TOPOLOGIES,
     COMPOSITE_POD_GROUPS,
+    WORKLOADS,
     NATIVE_POD_GROUPS,
     KAI_POD_GROUPS,
     BIND_REQUESTS,
@@ -176,8 +180,10 @@ KAI_FOLLOWED = (
 
 def kind_of_group(group: PodGroup) -> Kind:
     """Return the kind of a PodGroup: Volcano's, KAI's, or Kubernetes' own in the version in which it was read. A tree
-    has that of its root."""
+    has that of its root, and a pod group of a Workload that of the Workload."""
     if group.native is not None:
+        if not group.native.has_object:
+            return WORKLOADS
         of_kind = COMPOSITE_POD_GROUPS if group.native.is_tree else NATIVE_POD_GROUPS
         return _in_version(of_kind, group.native.api_version)
     return POD_GROUPS if group.gang is None else KAI_POD_GROUPS

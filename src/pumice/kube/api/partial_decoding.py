@@ -59,6 +59,7 @@ class _PodSpec(TypedDict, total=False):
     nodeName: Any
     schedulingGates: Any
     schedulingGroup: Any
+    workloadRef: Any
 
 
 class _Terminated(TypedDict, total=False):

@@ -79,6 +79,7 @@ class _PodSpec(TypedDict, total=False):
     resources: Any
     schedulerName: Any
     schedulingGroup: Any
+    workloadRef: Any
     priorityClassName: Any
     priority: Any
 

@@ -18,6 +18,7 @@ import msgspec
 from pumice.columns.snapshot import Snapshot
 from pumice.kube.api.encode_objects import object_of
 from pumice.model.events import Object
+from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.files.known_objects import groups_in, pods_in
 from pumice.runtime.files.snapshot_file import Cycle, write_cycle
 from pumice.state.group_trees import apart
@@ -45,9 +46,16 @@ def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[O
 
 
 def _as_heard(objects: Iterable[Object]) -> Iterator[Object]:
-    """Yield objects of the API: of a tree of groups, which is one PodGroup in a store, those that it was made of."""
+    """Yield objects of the API: instead of PodGroups that only a store has, the trees of groups and the Workloads of
+    which they were made."""
+    of_workloads: list[Object] = []
     for each in objects:
-        yield from tuple(apart((each,))) or (each,)
+        if isinstance(each, PodGroup) and each.native is not None and not each.native.has_object:
+            of_workloads.append(each)
+        else:
+            yield from tuple(apart((each,))) or (each,)
+    # All at once: several pod groups may be of one Workload.
+    yield from apart(of_workloads)
 
 
 def write_dump(

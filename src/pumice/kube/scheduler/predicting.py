@@ -18,7 +18,7 @@ from msgspec import Struct
 from pumice.columns.dtypes import F64
 from pumice.kube.api.client import ONCE, Client
 from pumice.kube.api.errors import ApiError, KubeError
-from pumice.kube.api.kinds import kind_of_group
+from pumice.kube.api.kinds import WORKLOADS, kind_of_group
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.refused_writes import RefusedWrites
 from pumice.kube.writers.start_annotations import WrittenStart, removal, start_annotations, start_difference
@@ -104,6 +104,9 @@ class PredictedStarts:
         """Return what to write: groups without annotations first, then by key."""
         changes, record, now = [], self._scores.record(), self._now()
         for key, group in sorted(cache.groups.items()):
+            # Pod groups of one Workload would share its annotations.
+            if kind_of_group(group) is WORKLOADS:
+                continue
             start, simulated = found["jobs"].get(key), None
             if _started(cache, group) is not None:
                 annotations = removal(group)

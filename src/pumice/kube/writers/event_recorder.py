@@ -18,7 +18,7 @@ from typing import Any
 from pumice.kube.api.backoff import TokenBucket
 from pumice.kube.api.client import FOR_CREATES, Client
 from pumice.kube.api.errors import ApiError, KubeError, clean
-from pumice.kube.api.kinds import EVENTS, Kind, kind_of_group
+from pumice.kube.api.kinds import EVENTS, WORKLOADS, Kind, kind_of_group
 from pumice.kube.informers.unparsable import Unparsable
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.model.decisions import Bind, Decision
@@ -26,6 +26,7 @@ from pumice.model.instants import stamp
 from pumice.model.pod import NATIVE_GROUP_MARK, Pod
 from pumice.model.workloads.composite import COMPOSITE_PREFIX
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.workload import workloads_of
 from pumice.runtime.controllers.writes import Ref
 from pumice.runtime.problems.validation import ignored_group
 
@@ -109,7 +110,7 @@ class EventRecorder:
         """Emit an event on a pod whose annotation names another PodGroup than the field that counts."""
         other = pod.annotations.get(NATIVE_GROUP_MARK) if pod is not None else ""
         if pod is not None and other:
-            self.record(about_pod(pod), "Warning", "IgnoredGroup", ignored_group(other))
+            self.record(about_pod(pod), "Warning", "IgnoredGroup", ignored_group(pod, other))
 
     async def _write(self, item: _Event | Bind) -> None:
         await self._room()
@@ -188,6 +189,9 @@ def about_unparsable(kind: Kind, unparsable: Unparsable) -> Ref:
 
 
 def about_group(group: PodGroup) -> Ref:
-    """Return a reference to a PodGroup, or to the root of a tree."""
+    """Return a reference to a PodGroup, to the root of a tree, or to the Workload of a pod group."""
     kind = kind_of_group(group)
+    if kind is WORKLOADS:
+        workload = next(workloads_of((group,)))
+        return Ref(kind.api_version, kind.kind, workload.namespace, workload.name, workload.uid)
     return Ref(kind.api_version, kind.kind, group.namespace, group.name.removeprefix(COMPOSITE_PREFIX), group.uid)

@@ -117,9 +117,10 @@ class Evictor:
 
 
 def eviction_of_group(cache: InformerCache, in_flight: InFlightDecisions, job: str) -> str:
-    """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays."""
+    """Return why all pods of a PodGroup of Kubernetes' own that hold nodes are evicted, "" if one stays, or if the
+    PodGroup has no status."""
     group = cache.groups.get(job)
-    if group is None or group.native is None or in_flight.binds_of(job):
+    if group is None or group.native is None or not group.native.has_object or in_flight.binds_of(job):
         return ""
     found = ""
     for key in sorted(cache.placed_of(job)):

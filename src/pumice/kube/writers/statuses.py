@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from pumice.kube.api.client import ONCE, Client
 from pumice.kube.api.encode_statuses import kai_group_status, native_group_status, volcano_group_status
 from pumice.kube.api.errors import ApiError, KubeError
-from pumice.kube.api.kinds import Kind, kind_of_composite, kind_of_group, kind_of_queue
+from pumice.kube.api.kinds import WORKLOADS, Kind, kind_of_composite, kind_of_group, kind_of_queue
 from pumice.kube.informers.informer_cache import InformerCache
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.kube.writers.evicting import eviction_of_group
@@ -52,6 +52,8 @@ def group_difference(group: PodGroup, update: PodGroupUpdate, now: float = 0.0, 
     """Return what to merge into the PodGroup's status, empty if nothing differs. ``now``: seconds since the epoch, for
     conditions that have to say since when they hold. ``placed``: number of its pods that are on nodes and stay."""
     if group.native is not None:
+        if not group.native.has_object:
+            return {}
         conditions = group_conditions(group, news_of(update, placed), now)
         return native_group_status(conditions) if conditions != group.status.conditions else {}
     wanted = update.status
@@ -63,7 +65,8 @@ def group_difference(group: PodGroup, update: PodGroupUpdate, now: float = 0.0, 
 
 def times_difference(group: PodGroup, times: GangTimes | None) -> dict[str, str | None]:
     """Return annotations to merge into the PodGroup, empty if nothing differs."""
-    if group.gang is None or times is None:
+    # Pod groups of one Workload would share its annotations.
+    if group.gang is None or times is None or kind_of_group(group) is WORKLOADS:
         return {}
     before = time_annotations(group.gang.times)
     return {key: at for key, at in time_annotations(times).items() if at != before[key]}

@@ -25,7 +25,7 @@ from pumice.model.manifest.kai import (
     read_kai_queue,
     read_topology,
 )
-from pumice.model.manifest.native import read_composite_pod_group, read_native_pod_group
+from pumice.model.manifest.native import read_composite_pod_group, read_native_pod_group, read_workload
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.numa import read_node_resource_topology, read_numa_topology
 from pumice.model.manifest.pod_spec import SpecCache
@@ -47,6 +47,7 @@ from pumice.model.manifest.reading.unreadable import (
     salvaged_queue,
     salvaged_resource_quota,
     salvaged_topology,
+    salvaged_workload,
 )
 from pumice.model.manifest.usages import read_node_usage, read_queue_history
 from pumice.model.manifest.volumes import (
@@ -65,14 +66,16 @@ from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, 
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.job import BatchJob, VolcanoJob
 from pumice.model.workloads.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
-from pumice.model.workloads.native_group import COMPOSITE_VERSIONS, NATIVE_GROUP, NATIVE_VERSIONS
+from pumice.model.workloads.native_group import COMPOSITE_VERSIONS, FIRST_VERSION, NATIVE_GROUP, NATIVE_VERSIONS
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.workload import Workload
 
 Value = (
     Pod
     | Node
     | PodGroup
     | CompositePodGroup
+    | Workload
     | Queue
     | PriorityClass
     | ResourceQuota
@@ -250,6 +253,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     **{(version, "ResourceClaimTemplate"): lambda _, obj: read_resource_claim_template(obj) for version in _DEVICES},
     **{(version, "ResourceSlice"): lambda _, obj: read_resource_slice(obj) for version in _DEVICES},
     **{(version, "DeviceClass"): lambda _, obj: read_device_class(obj) for version in _DEVICES},
+    (FIRST_VERSION, "Workload"): lambda decoder, obj: read_workload(obj, decoder.default_queue),
     **{(version, "PodGroup"): _native_reader(version) for version in _NATIVE},
     **{(version, "CompositePodGroup"): _composite_reader(version) for version in _COMPOSITE},
 }
@@ -269,6 +273,7 @@ _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] =
     ("scheduling.run.ai/v2", "Queue"): salvaged_kai_queue,
     ("scheduling.run.ai/v1alpha2", "BindRequest"): salvaged_bind_request,
     ("kai.scheduler/v1alpha1", "Topology"): salvaged_topology,
+    (FIRST_VERSION, "Workload"): salvaged_workload,
     **{(version, "PodGroup"): salvaged_native_pod_group for version in _NATIVE},
     **{(version, "CompositePodGroup"): salvaged_composite_pod_group for version in _COMPOSITE},
 }

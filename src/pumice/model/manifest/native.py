@@ -1,4 +1,5 @@
-"""Decode Kubernetes' own PodGroups and CompositePodGroups. Source: kubernetes/api, ``scheduling/v1alpha2`` to v1."""
+"""Decode Kubernetes' own PodGroups and CompositePodGroups, and Workloads of v1alpha1. Source: kubernetes/api,
+``scheduling/v1alpha1`` to v1."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
 from pumice.model.manifest.kai import times_of
-from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.pods import namespace_of, plain_name
 from pumice.model.manifest.reading.fields import (
     FieldError,
     Obj,
@@ -34,6 +35,7 @@ from pumice.model.workloads.native_group import (
     NativeGroup,
 )
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.workloads.workload import POD_GROUPS_MAX, Workload, WorkloadPodGroup
 
 #: Label with the queue, if the annotation of Volcano's is not there. Source: KAI.
 QUEUE_LABEL = "kai.scheduler/queue"
@@ -125,6 +127,39 @@ def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> 
     )
 
 
+def read_workload(obj: Obj, default_queue: str) -> Workload:
+    """Return a Workload of v1alpha1. Its queue is named as that of a PodGroup. Raises: FieldError."""
+    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    own_name, namespace = plain_name(metadata, "name", "metadata"), namespace_of(metadata)
+    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    return Workload(
+        namespace=namespace,
+        name=own_name,
+        uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
+        queue=named_queue(labels, annotations) or default_queue,
+        groups=_workload_groups(spec),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=labels,
+        annotations=annotations,
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def _workload_groups(spec: Obj) -> tuple[WorkloadPodGroup, ...]:
+    listed = tables(spec, "podGroups", "spec")
+    if len(listed) > POD_GROUPS_MAX:
+        raise FieldError("spec.podGroups", f"a list of {len(listed)}", f"at most {POD_GROUPS_MAX}")
+    found: dict[str, WorkloadPodGroup] = {}
+    for i, each in enumerate(listed):
+        path = f"spec.podGroups[{i}]"
+        group = plain_name(each, "name", path)
+        if group in found:
+            raise wrong(each, "name", path, "a name that no other pod group of the Workload has")
+        is_gang, minimum = _policy(each, "minCount", "policy", path)
+        found[group] = WorkloadPodGroup(group, minimum if is_gang else None)
+    return tuple(found.values())
+
+
 def named_queue(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     """Return the queue that a group names, "" for none."""
     # The keys of both languages, so that a group keeps its queue when the policy changes its language.
@@ -135,15 +170,15 @@ def _never_preempts(spec: Obj) -> bool:
     return choice(spec, "preemptionPolicy", "spec", ("Never", "PreemptLowerPriority"), "") == "Never"
 
 
-def _policy(spec: Obj, minimum: str) -> tuple[bool, int]:
+def _policy(group: Obj, minimum: str, key: str = "schedulingPolicy", parent: str = "spec") -> tuple[bool, int]:
     """Return whether the group is a gang, and its minimum, which is the field ``minimum``. Without a gang each member
-    is enough for itself."""
-    policy, path = table(spec, "schedulingPolicy", "spec"), "spec.schedulingPolicy"
+    is enough for itself. ``parent``: path of ``group``, whose field ``key`` is the policy."""
+    policy, path = table(group, key, parent), at(parent, key)
     gang, basic = maybe_table(policy, "gang", path), maybe_table(policy, "basic", path)
     # A union of which exactly one member is set. With both or none the author's intent is unknown, and to place pods
     # one by one could break a gang.
     if (gang is None) == (basic is None):
-        found = "basic and gang" if gang is not None else shown(spec.get("schedulingPolicy"))
+        found = "basic and gang" if gang is not None else shown(group.get(key))
         raise FieldError(path, found, "one of basic and gang")
     if gang is None:
         return False, 1

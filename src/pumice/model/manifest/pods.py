@@ -28,6 +28,7 @@ from pumice.model.pod import (
     Pod,
     PodCondition,
 )
+from pumice.model.workloads.workload import WorkloadRef
 
 #: Read if ``scheduling.k8s.io/group-name`` is absent. A decoded pod always has the latter.
 SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
@@ -53,7 +54,7 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         spec=read_pod_spec(raw, cache),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=labels,
-        annotations=_with_group_name(annotations, _native_group_name(spec)),
+        annotations=_with_group_name(annotations, _native_group_names(spec)),
         # A file may leave it out; an API server never does.
         scheduler_name=text(spec, "schedulerName", "spec") or default_scheduler,
         node_name=text(spec, "nodeName", "spec"),
@@ -126,18 +127,40 @@ def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
     return None
 
 
-def _native_group_name(spec: Obj) -> str:
-    """Return the PodGroup of ``scheduling.k8s.io`` to which the pod belongs, or ""."""
-    if not spec.get("schedulingGroup"):
-        return ""
-    return short_text(table(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup")
+def _native_group_names(spec: Obj) -> tuple[str, str]:
+    """Return the PodGroup of ``scheduling.k8s.io`` to which the pod belongs, and another one that the spec names beside
+    it, "" for none."""
+    found = ""
+    if spec.get("schedulingGroup"):
+        found = short_text(table(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup")
+    # Of an older version of the API, so that no object of a cluster has both.
+    older = read_workload_ref(spec).group_name if spec.get("workloadRef") else ""
+    return (found, older) if found else (older, "")
 
 
-def _with_group_name(annotations: Mapping[str, str], native: str) -> Mapping[str, str]:
+def read_workload_ref(spec: Obj) -> WorkloadRef:
+    """Return the pod group of a Workload that a pod names. Raises: FieldError."""
+    ref, path = table(spec, "workloadRef", "spec"), "spec.workloadRef"
+    workload, group = plain_name(ref, "name", path), plain_name(ref, "podGroup", path)
+    replica = plain_name(ref, "podGroupReplicaKey", path) if ref.get("podGroupReplicaKey") else ""
+    return WorkloadRef(workload, group, replica)
+
+
+def plain_name(obj: Obj, key: str, path: str) -> str:
+    """Return a name that is part of the name of a PodGroup that no object has. Raises: FieldError."""
+    found = name(obj, key, path)
+    # The parts are joined by colons, and two gangs must not become one.
+    if ":" in found:
+        raise wrong(obj, key, path, f"a name of 1 to {NAME_MAX} characters without spaces, / or :")
+    return found
+
+
+def _with_group_name(annotations: Mapping[str, str], names: tuple[str, str]) -> Mapping[str, str]:
     """Return the annotations with the name of the pod's group, if it has one.
 
-    ``native``: that in the spec. It counts before any annotation, because it cannot be changed.
+    ``names``: those in the spec. They count before any annotation, because they cannot be changed.
     """
+    native, beside = names
     # One annotation for all, so that no other module needs to know four names.
     # Not of the API, so that no author can set them.
     if not annotations.keys().isdisjoint(_MARKS):
@@ -145,7 +168,7 @@ def _with_group_name(annotations: Mapping[str, str], native: str) -> Mapping[str
     own = annotations.get(GROUP_NAME_ANNOTATION)
     second = annotations.get(SECOND_GROUP_NAME_ANNOTATION) or annotations.get(KAI_GROUP_NAME_ANNOTATION)
     if native:
-        other = own or second or ""
+        other = beside or own or second or ""
         mark = other if other != native else ""
         return {**annotations, GROUP_NAME_ANNOTATION: native, NATIVE_GROUP_MARK: mark}
     wanted = own or second

@@ -7,6 +7,9 @@ from msgspec import Struct
 #: The API group, and its versions with PodGroups that a pod names in ``spec.schedulingGroup``, the newest first.
 NATIVE_GROUP = "scheduling.k8s.io"
 NATIVE_VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
+#: The version before these: PodGroups are no objects, and a pod names a pod group of a Workload in
+#: ``spec.workloadRef``.
+FIRST_VERSION = f"{NATIVE_GROUP}/v1alpha1"
 #: The condition for "the minimum has a node": once True it stays so, even if pods are evicted later.
 INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
 #: Its name in v1alpha2, where it may become False again.
@@ -57,6 +60,11 @@ class NativeGroup(Struct, frozen=True):
     generation: int = 0
     min_count: int = 0
     claims: tuple[GroupClaim, ...] = ()
+
+    @property
+    def has_object(self) -> bool:
+        """False for a pod group of a Workload, to which no status can be written."""
+        return self.api_version != FIRST_VERSION
 
     @property
     def condition(self) -> str:

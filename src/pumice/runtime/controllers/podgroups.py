@@ -28,11 +28,11 @@ from pumice.runtime.controllers.writes import (
     age_key,
     annotations_of,
     controller_uid,
+    is_in_native_group,
     labels_of,
     leaving,
     merge_patch,
     meta,
-    native_group_of,
     owner_reference,
     part,
     ref_of,
@@ -69,7 +69,7 @@ def reconcile_pod(
 ) -> list[Write]:
     """Return the writes that give a pod its group. ``owner``: its controlling owner, which says how large that is, if
     readable. ``group``: that named by ``group_name_for``, or None. ``queue``: of its namespace."""
-    if not _is_ours(pod, settings) or _group_named(pod) or leaving(pod) or part(pod, "status").get("phase") in ENDED:
+    if not _is_ours(pod, settings) or _names_group(pod) or leaving(pod) or part(pod, "status").get("phase") in ENDED:
         return []
     if group is not None and leaving(group):
         return []  # its deletion is an event, after which the pod is examined again
@@ -158,17 +158,17 @@ def _is_ours(pod: Obj, settings: GroupSettings) -> bool:
     return part(pod, "spec").get("schedulerName") in settings.scheduler_names
 
 
-def _group_named(pod: Obj) -> str:
-    """Return the PodGroup that a pod names, Volcano's or Kubernetes' own, or ""."""
+def _names_group(pod: Obj) -> bool:
+    """Return True if a pod names a PodGroup, Volcano's or Kubernetes' own."""
     annotations = annotations_of(pod)
-    own = annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION) or ""
-    return own or native_group_of(pod)
+    own = annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION)
+    return bool(own) or is_in_native_group(pod)
 
 
 def _speaks_for(pod: Obj, revision: str | None, settings: GroupSettings) -> bool:
     """Return True if a pod may determine what its set's group looks like."""
     of_revision = not revision or labels_of(pod).get(_REVISION) == revision
-    return of_revision and _is_ours(pod, settings) and not _group_named(pod) and not leaving(pod)
+    return of_revision and _is_ours(pod, settings) and not _names_group(pod) and not leaving(pod)
 
 
 def _text_of(error: FieldError | KeyError) -> str:

@@ -91,6 +91,11 @@ def native_group_of(pod: Obj) -> str:
     return found if isinstance(found, str) else ""
 
 
+def is_in_native_group(pod: Obj) -> bool:
+    """Return True if a pod belongs to a gang of Kubernetes' own, for which no controller makes a PodGroup."""
+    return bool(native_group_of(pod) or part(pod, "spec", "workloadRef"))
+
+
 def annotations_of(obj: Obj) -> dict[str, str]:
     """Return the annotations, empty if there are none."""
     found: dict[str, str] = meta(obj).get("annotations") or {}

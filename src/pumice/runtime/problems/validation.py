@@ -26,6 +26,7 @@ from pumice.model.topology import HyperNode, Topology
 from pumice.model.workloads.estimate import estimate_problems
 from pumice.model.workloads.job import VolcanoJob
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS, PodGroup
+from pumice.model.workloads.workload import workload_ref
 from pumice.runtime.problems.kai import device_problems, gang_problems, share_problems, sharing_problems
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.runtime.problems.queues import budget_problems, queue_problems
@@ -118,12 +119,16 @@ class _Cluster:
         lost = _grouped((pod.group_key, pod.key) for pod in self.pods if pod.group_key and pod.group_key not in known)
         for group, pods in lost.items():
             namespace = group.partition("/")[0] + "/"
-            near = (key for key in known if key.startswith(namespace))
-            yield Problem(_named("Pod", pods), f"PodGroup {group} does not exist{self.guess(group, near)}")
-        both = _grouped((pod.annotations.get(NATIVE_GROUP_MARK, ""), pod.key) for pod in self.pods)
-        for name, pods in both.items():
-            if name:
-                yield Problem(_named("Pod", pods), ignored_group(name), Severity.WARNING)
+            near: Iterable[str] = (key for key in known if key.startswith(namespace))
+            missing = f"PodGroup {group}"
+            if (ref := workload_ref(group.removeprefix(namespace))) is not None:
+                missing, near = f"{ref.shown} of Workload {namespace}{ref.workload}", ()
+            yield Problem(_named("Pod", pods), f"{missing} does not exist{self.guess(group, near)}")
+        both = _grouped(
+            (ignored_group(pod, name), pod.key) for pod in self.pods if (name := pod.annotations.get(NATIVE_GROUP_MARK))
+        )
+        for what, pods in both.items():
+            yield Problem(_named("Pod", pods), what, Severity.WARNING)
         bare = [pod.key for pod in self.pods if is_bare(pod, self.scheduler_names)]
         if bare:
             yield Problem(_named("Pod", bare), "has no PodGroup and is not scheduled", Severity.WARNING)
@@ -147,6 +152,8 @@ class _Cluster:
             has_sub_groups = group.gang is not None and group.gang.sub_groups
             if group.min_member > counts[group.key] and not group.unparsable and not has_sub_groups:
                 field = "minMember" if group.native is None else "spec.schedulingPolicy.gang.minCount"
+                if group.native is not None and not group.native.has_object:
+                    field = "gang.minCount"
                 what = f"{field} is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
             yield from self._waiting_times(group)
@@ -249,9 +256,14 @@ class _Cluster:
 # -- small things
 
 
-def ignored_group(name: str) -> str:
-    """Return what is wrong with a pod whose annotation names another group, this one, than its field."""
-    return f"spec.schedulingGroup and an annotation name different groups; the annotation ({name}) is ignored"
+def ignored_group(pod: Pod, name: str) -> str:
+    """Return what is wrong with a pod that names another group, this one, beside the one that counts."""
+    ref = workload_ref(name)
+    if ref is not None:
+        ignored = f"{ref.workload}, {ref.shown}"
+        return f"spec.schedulingGroup and spec.workloadRef are both given; spec.workloadRef ({ignored}) is ignored"
+    field = "schedulingGroup" if workload_ref(pod.group_key.partition("/")[2]) is None else "workloadRef"
+    return f"spec.{field} and an annotation name different groups; the annotation ({name}) is ignored"
 
 
 def _is_waiting_time(text: str) -> bool:

@@ -84,6 +84,10 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
             labelSelector=_SELECTOR,
         ),
     ),
+    # Later versions of a Workload have other keys, and are not read.
+    ("scheduling.k8s.io/v1alpha1", "Workload"): _plain(
+        "controllerRef", podGroups=_plain("name", policy=_plain("basic", gang=_plain("minCount")))
+    ),
     ("scheduling.volcano.sh/v1beta1", "Queue"): _plain(
         *("weight", "reclaimable", "priority", "parent", "dequeueStrategy", "type"),
         capability=AMOUNTS,
@@ -139,7 +143,7 @@ def unknown_keys(obj: Obj) -> list[UnknownKey]:
     """Return the unknown keys of an object of Volcano, or of a group of Kubernetes' own, none for other kinds."""
     version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
     is_native = version.startswith("scheduling.k8s.io/")
-    keys = NATIVE_SPEC_KEYS.get(kind) if is_native else SPEC_KEYS.get((version, kind))
+    keys = SPEC_KEYS.get((version, kind)) or (NATIVE_SPEC_KEYS.get(kind) if is_native else None)
     # Other kinds have keys by the hundred, which change with versions of Kubernetes.
     if keys is None:
         return []

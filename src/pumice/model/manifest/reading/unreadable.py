@@ -23,6 +23,7 @@ from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import OUT_OF_REACH, PodGroup
+from pumice.model.workloads.workload import Workload
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
@@ -178,6 +179,15 @@ def _least_of_native_pod_group(obj: Obj) -> Obj:
     return _named(obj) | {"spec": {"schedulingPolicy": _ANY_POLICY}}
 
 
+def salvaged_workload(obj: Obj, read: Callable[[Obj], Workload]) -> Workload:
+    """Return what counts of a Workload. Raises: FieldError for one without a name."""
+    found = salvage(obj, read, _WORKLOAD, _named)
+    return replace(found.value, unparsable=found.unparsable if found.forbids else ())
+
+
+_WORKLOAD: tuple[Rule, ...] = (*metadata_rules(forbids=True), rule(r"spec\.\w+", forbids=True))
+
+
 def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
     """Return what counts of a queue. Raises: FieldError for a queue without a name."""
     found = salvage(obj, read, _QUEUE, _least_of_queue)
@@ -325,6 +335,8 @@ def effect_of(value: object) -> str:
             return "it accepts no new pods" if value.quarantined else "it still counts"
         case PodGroup():
             return "its pods are not placed" if value.quarantined else "it still counts"
+        case Workload():
+            return "its pods are not placed" if value.unparsable else "it still counts"
         case CompositePodGroup():
             return "pods below it are not placed" if value.unparsable else "it still counts"
         case Queue():

@@ -34,11 +34,11 @@ from pumice.runtime.controllers.writes import (
     Patch,
     Write,
     annotations_of,
+    is_in_native_group,
     labels_of,
     leaving,
     merge_patch,
     meta,
-    native_group_of,
     part,
     ref_of,
 )
@@ -80,7 +80,7 @@ def needs_group(pod: Obj, settings: GroupingSettings) -> bool:
         part(pod, "spec").get("schedulerName") in settings.scheduler_names
         and not annotations_of(pod).get(KAI_GROUP_NAME_ANNOTATION)
         # A pod of a native group is in a gang already; an own group of each would break it.
-        and not native_group_of(pod)
+        and not is_in_native_group(pod)
         and not leaving(pod)
         and part(pod, "status").get("phase") not in ENDED
     )
