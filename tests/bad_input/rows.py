@@ -67,6 +67,22 @@ def pods(dialect: str, count: int, group: str = "g", **annotations: str) -> list
     ]
 
 
+def workload(group: str, minimum: int, **more: Any) -> Obj:
+    """Return a Workload of v1alpha1 with one pod group, which is a gang."""
+    metadata = {"name": "w", "annotations": {"scheduling.volcano.sh/queue-name": "default"}}
+    groups = [{"name": group, "policy": {"gang": {"minCount": minimum, **more}}}]
+    spec = {"podGroups": groups}
+    return {"apiVersion": f"{_NATIVE}/v1alpha1", "kind": "Workload", "metadata": metadata, "spec": spec}
+
+
+def in_workload(dialect: str, count: int, group: str = "") -> list[Obj]:
+    """Return pods that name pod group g of a Workload. ``group``: the PodGroup that they name too, "" for none."""
+    found = pods(dialect, count, group)
+    for each in found:
+        each["spec"] = {**each["spec"], "workloadRef": {"name": "w", "podGroup": "g"}}
+    return found
+
+
 def _circle(dialect: str) -> list[Obj]:
     above = [native("CompositePodGroup", "a", 1, "b"), native("CompositePodGroup", "b", 1, "a")]
     return [*above, native("PodGroup", "g", 2, "a"), *pods(dialect, 2)]
@@ -84,6 +100,9 @@ def _sub_groups(dialect: str) -> list[Obj]:
     return [group, *pods(dialect, 2, "", **{GROUP_ANNOTATIONS[dialect]: "g"})]
 
 
+_NO_POD_GROUP = "pod group g of Workload {namespace}/w, which spec.workloadRef names, does not exist in " + (
+    f"{_NATIVE}/v1alpha1"
+)
 ROWS = (
     Row(
         "groups that name each other",
@@ -125,6 +144,33 @@ ROWS = (
         "does not exist in a version of scheduling.k8s.io that is read (v1, v1beta1, v1alpha3, v1alpha2)",
     ),
     Row(
+        "a Workload that is not there",
+        lambda dialect: in_workload(dialect, 2),
+        _NO_POD_GROUP,
+    ),
+    Row(
+        "a pod group that its Workload does not have",
+        lambda dialect: [workload("other", 2), *in_workload(dialect, 2)],
+        _NO_POD_GROUP,
+    ),
+    Row(
+        "a minimum of a Workload above the members",
+        lambda dialect: [workload("g", 4), *in_workload(dialect, 3)],
+        {"volcano": "3 Pending, 4 minAvailable", "kai": "3 of the 4 pods of minMember exist"},
+    ),
+    Row(
+        "an unknown key of a Workload",
+        lambda dialect: [workload("g", 2, minCont=2), *in_workload(dialect, 2)],
+        "minCont",
+        bound=2,
+    ),
+    Row(
+        "both fields on one pod",
+        lambda dialect: [native("PodGroup", "g", 2), workload("g", 3), *in_workload(dialect, 2, "g")],
+        "spec.schedulingGroup and spec.workloadRef are both given; spec.workloadRef (w, pod group g) is ignored",
+        bound=2,
+    ),
+    Row(
         "a group above that is not there",
         lambda dialect: [native("PodGroup", "g", 2, "above"), *pods(dialect, 2)],
         'spec.parentCompositePodGroupName: found "above", wanted the name of an existing CompositePodGroup',
@@ -132,9 +178,10 @@ ROWS = (
 )
 
 
-def message_of(row: Row, dialect: str) -> str:
+def message_of(row: Row, dialect: str, namespace: str = "default") -> str:
     """Return what is said about a mistake under a policy language."""
-    return row.message if isinstance(row.message, str) else row.message[dialect]
+    message = row.message if isinstance(row.message, str) else row.message[dialect]
+    return message.replace("{namespace}", namespace)
 
 
 def rows_of(dialect: str) -> list[Row]:

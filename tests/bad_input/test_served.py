@@ -67,6 +67,6 @@ async def test_each_mistake_has_an_event_or_a_condition(tmp_path: Path, dialect:
                     if row.name != _UNSERVED or obj["kind"] == "Pod":
                         warnings += await user.create(path_of(placed(obj, f"ns{i}")), placed(obj, f"ns{i}"))
             for i, row in enumerate(rows_of(dialect)):
-                await comes(user, f"ns{i}", row, message_of(row, dialect), given[f"ns{i}"])
+                await comes(user, f"ns{i}", row, message_of(row, dialect, f"ns{i}"), given[f"ns{i}"])
                 count = sum(each["kind"] == "Pod" for each in row.objects(dialect))
                 assert len(await nodes_of(user, f"ns{i}")) == count, "no pod is lost"

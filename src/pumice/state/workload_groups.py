@@ -34,6 +34,7 @@ class WorkloadGroups:
             case Seen(Workload() as workload):
                 self._workloads[workload.key] = workload
                 yield from self._settle(workload.key)
+            # The pods stay: under the name of a PodGroup that does not exist they wait, and say so.
             case Gone(kind, key) if kind is Workload:
                 self._workloads.pop(key, None)
                 yield from self._settle(key)
@@ -43,6 +44,7 @@ class WorkloadGroups:
     def _pod_seen(self, pod: Pod) -> Iterator[Seen | Gone]:
         named = _named_by(pod)
         before = self._named_by.get(pod.key)
+        # The PodGroup before the pod, as in the API, where a pod without its group waits and says so.
         if named is not None and named != before:
             self._pods.setdefault(named[0], {}).setdefault(named[1], {})[pod.key] = None
             yield from self._settle_group(*named)
@@ -76,6 +78,7 @@ class WorkloadGroups:
         held, ref = self._workloads.get(workload), workload_ref(group.partition("/")[2])
         is_named = group in self._pods.get(workload, ())
         made = group_of_workload(held, ref) if held is not None and ref is not None and is_named else None
+        # Most events change no group: a pod that runs is seen many times.
         if made == self._made.get(group):
             return
         if made is None:

@@ -71,6 +71,57 @@ def test_no_pod_of_a_gang_is_bound_while_one_is_missing(tmp_path: Path, dialect:
     assert not found["binds"] and len(found["unscheduled"]) == 3
 
 
+def workload(**groups: int) -> Raw:
+    """Return a Workload of v1alpha1 with pod groups by name; a minimum of 0 is the policy basic."""
+    listed = [
+        {"name": name, "policy": {"gang": {"minCount": least}} if least else {"basic": {}}}
+        for name, least in groups.items()
+    ]
+    metadata = {"name": "w", "namespace": "ml"}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha1",
+        "kind": "Workload",
+        "metadata": metadata,
+        "spec": {"podGroups": listed},
+    }
+
+
+def members(dialect: str, count: int, of: str, replica: str = "") -> list[Raw]:
+    """Return pods that name a pod group of the Workload."""
+    found = pods(dialect, count)
+    for each in found:
+        ref = {"name": "w", "podGroup": of, **({"podGroupReplicaKey": replica} if replica else {})}
+        each["metadata"]["name"] += f"-{of}{replica}"
+        each["spec"] = {**each["spec"], "workloadRef": ref}
+        del each["spec"]["schedulingGroup"]
+    return found
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_each_replica_of_a_pod_group_of_a_workload_is_a_gang(tmp_path: Path, dialect: str) -> None:
+    three = [each for replica in "ab" for each in members(dialect, 3, "workers", replica)]
+    found = schedule(tmp_path, dialect, node("n", 5), *three, workload(workers=3)).json
+    assert sorted(found["binds"]) == [f"ml/p{i}-workersa" for i in range(3)]
+    assert len(found["unscheduled"]) == 3
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_no_pod_is_bound_while_one_of_its_pod_group_of_a_workload_is_missing(tmp_path: Path, dialect: str) -> None:
+    some = [*members(dialect, 2, "workers", "a"), *members(dialect, 2, "workers", "b"), *members(dialect, 1, "driver")]
+    found = schedule(tmp_path, dialect, node("n", 8), workload(workers=3, driver=0), *some).json
+    assert sorted(found["binds"]) == ["ml/p0-driver"]
+
+
+@pytest.mark.parametrize("dialect", SCHEDULERS)
+def test_pods_whose_workload_cannot_be_read_are_not_placed(tmp_path: Path, dialect: str) -> None:
+    wrong = workload(workers=1, driver=0)
+    wrong["spec"]["podGroups"][0]["policy"]["gang"]["minCount"] = "one"
+    some = [*members(dialect, 1, "workers"), *members(dialect, 1, "driver")]
+    done = schedule(tmp_path, dialect, node("n", 8), wrong, *some)
+    assert not done.json["binds"] and len(done.json["unscheduled"]) == 2
+    assert 'spec.podGroups[0].policy.gang.minCount: found "one"' in done.err
+
+
 @pytest.mark.parametrize("dialect", SCHEDULERS)
 def test_pods_of_a_basic_group_are_bound_as_far_as_they_fit(tmp_path: Path, dialect: str) -> None:
     basic = group(0, schedulingPolicy={"basic": {}})

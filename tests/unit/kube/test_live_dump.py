@@ -115,6 +115,14 @@ TERM = "{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpression
             "status: {phase: Pending, resourceClaimStatuses: [{name: own, resourceClaimName: c}]}",
             id="of a native podgroup",
         ),
+        pytest.param(
+            "spec: {containers: [{name: a}], workloadRef: {name: w, podGroup: g, podGroupReplicaKey: r}}",
+            id="of a replica of a pod group",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a}], workloadRef: {name: w, podGroup: g}, schedulingGroup: {podGroupName: g}}",
+            id="of a native podgroup and of a pod group",
+        ),
     ],
 )
 def test_pods_read_back_are_the_same(text: str) -> None:
@@ -187,6 +195,11 @@ GROUP_API, TOPOLOGY_API = "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/
             "status: {conditions: [{type: CompositePodGroupInitiallyScheduled, status: 'False', reason: r, message: m,"
             " observedGeneration: 3, lastTransitionTime: '2026-01-02T03:04:05Z'}]}",
             id="composite podgroup",
+        ),
+        pytest.param(
+            f"apiVersion: {NATIVE_API}/v1alpha1\nkind: Workload\n{META}\nspec: {{podGroups: ["
+            "{name: a, policy: {gang: {minCount: 2}}}, {name: b, policy: {basic: {}}}]}",
+            id="workload",
         ),
         pytest.param(
             f"apiVersion: scheduling.run.ai/v2alpha2\nkind: PodGroup\n{META}\nspec: {{minMember: 2, queue: q}}\n"
@@ -327,6 +340,33 @@ def test_a_dump_has_the_groups_of_a_tree_as_they_are_in_the_api(tmp_path: Path, 
     taken, expected = decided(store, DEFAULT_CONF, NOW)
     assert len(taken) == bound
     assert digest == expected
+
+
+WORKLOAD = """
+{apiVersion: scheduling.k8s.io/v1alpha1, kind: Workload, metadata: {name: w, namespace: ns},
+ spec: {podGroups: [{name: a, policy: {gang: {minCount: 2}}}, {name: b, policy: {gang: {minCount: 2}}}]}}
+"""
+
+
+def test_a_dump_has_the_workload_of_pod_groups(tmp_path: Path) -> None:
+    store = Store()
+    texts = [POD_OF_TREE.format(name, number) for name in "ab" for number in range(2)]
+    for name in "ab":
+        texts = [each.replace(f"schedulingGroup: {{podGroupName: {name}}}", _ref(name)) for each in texts]
+    read = (Decoder().decode(yaml.safe_load(text)) for text in (WORKLOAD, *texts))
+    for obj in with_trees([node("n", cpu=3), queue(), *read]):
+        store.apply(Seen(obj))
+    digest = replayed(store, DEFAULT_CONF, tmp_path)
+    (written,) = tmp_path.glob("*/podgroups.yaml")
+    (workload,) = yaml.safe_load_all(written.read_text())
+    assert [each["name"] for each in workload["spec"]["podGroups"]] == ["a", "b"]
+    taken, expected = decided(store, DEFAULT_CONF, NOW)
+    assert len(taken) == 2
+    assert digest == expected
+
+
+def _ref(name: str) -> str:
+    return f"workloadRef: {{name: w, podGroup: {name}}}"
 
 
 @pytest.mark.parametrize("used", [True, False])

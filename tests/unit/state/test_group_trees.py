@@ -15,7 +15,8 @@ from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.gang import SUB_GROUPS_MAX, SubGroup
 from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
-from pumice.state.group_trees import GroupTrees, with_trees
+from pumice.model.workloads.workload import Workload, WorkloadPodGroup, WorkloadRef
+from pumice.state.group_trees import GroupTrees, apart, with_trees
 
 VERSION = "scheduling.k8s.io/v1alpha3"
 Key = tuple[type, str]
@@ -47,15 +48,27 @@ def held(events: list[Seen | Gone]) -> dict[Key, Any]:
     return found
 
 
+def workload(name: str, *groups: str, least: int | None = 1) -> Workload:
+    return Workload("n", name, f"w-{name}", groups=tuple(WorkloadPodGroup(each, least) for each in groups))
+
+
 NAMES = "abcd"
+KINDS = (CompositePodGroup, PodGroup, Pod, Workload)
+REFS = st.builds(WorkloadRef, st.sampled_from("ab"), st.sampled_from("ab"), st.sampled_from(("", "x")))
 OBJECTS = st.one_of(
     st.builds(composite, st.sampled_from(NAMES), st.sampled_from(("", *NAMES)), st.integers(1, 3)),
     st.builds(group, st.sampled_from(NAMES), st.sampled_from(("", *NAMES)), st.integers(1, 3)),
     st.builds(pod, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds(pod, st.sampled_from(NAMES), REFS.map(lambda ref: ref.group_name)),
+    st.builds(workload, st.sampled_from("ab"), st.sampled_from(NAMES), least=st.sampled_from((None, 1, 2))),
 )
 EVENTS = st.one_of(
     OBJECTS.map(Seen),
-    st.builds(Gone, st.sampled_from((CompositePodGroup, PodGroup)), st.sampled_from([f"n/{name}" for name in NAMES])),
+    st.builds(
+        Gone,
+        st.sampled_from((CompositePodGroup, PodGroup, Pod, Workload)),
+        st.sampled_from([f"n/{name}" for name in NAMES]),
+    ),
 )
 
 
@@ -70,7 +83,7 @@ def test_the_order_of_events_makes_no_difference(events: list[Seen | Gone]) -> N
             last.pop((event.kind, event.key), None)
     at_once = {(type(each), each.key): each for each in with_trees(last.values())}
     assert held(events) == at_once
-    assert not any(isinstance(each, CompositePodGroup) for each in at_once.values())
+    assert not any(isinstance(each, CompositePodGroup | Workload) for each in at_once.values())
     # Nothing is lost: a pod is in a tree, or where it says.
     assert {key for key in at_once if key[0] is Pod} == {key for key in last if key[0] is Pod}
 
@@ -136,3 +149,20 @@ def test_a_tree_of_too_many_groups_waits_and_is_not_built() -> None:
     assert tree.unparsable == (f"found more than {SUB_GROUPS_MAX} groups in the tree, wanted at most {SUB_GROUPS_MAX}",)
     (whole,) = with_trees(objects[:-1])
     assert not whole.quarantined and len(whole.gang.sub_groups) == SUB_GROUPS_MAX
+
+
+def test_workloads_can_be_found_again_in_their_pod_groups() -> None:
+    before = [
+        workload("a", "x", "y"),
+        workload("b", "x", least=None),
+        *(pod(f"p{i}", ref.group_name) for i, ref in enumerate((*_refs("a", "x", "y"), *_refs("b", "x")))),
+    ]
+    made = with_trees(before)
+    assert {each.min_member for each in made if isinstance(each, PodGroup)} == {1}
+    found = list(apart(made))
+    assert sorted((each for each in found if isinstance(each, Workload)), key=lambda each: each.name) == before[:2]
+    assert {each.key: each for each in with_trees(found)} == {each.key: each for each in made}
+
+
+def _refs(of: str, *groups: str) -> list[WorkloadRef]:
+    return [WorkloadRef(of, each, replica) for each in groups for replica in ("", "0", "1")]

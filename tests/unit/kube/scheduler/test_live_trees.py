@@ -1,4 +1,4 @@
-"""The scheduler at work on CompositePodGroups of an API server."""
+"""The scheduler at work on CompositePodGroups and Workloads of an API server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.api.kinds import COMPOSITE_POD_GROUPS, NATIVE_POD_GROUPS, PODS, Kind
+from pumice.kube.api.kinds import COMPOSITE_POD_GROUPS, NATIVE_POD_GROUPS, PODS, WORKLOADS, Kind
 from pumice.model.workloads.native_group import COMPOSITE_INITIALLY_SCHEDULED, INITIALLY_SCHEDULED
 from tests.unit.kube.scheduler.test_live import At, Fault, scheduling, until
 
@@ -95,3 +95,31 @@ async def test_a_group_whose_parent_does_not_exist_says_so(fault: Fault) -> None
             return await conditions(at, GROUP, "lost") == {INITIALLY_SCHEDULED: ("False", "SchedulerError")}
 
         await until(says)
+
+
+async def test_a_pod_group_of_a_workload_is_bound_whole(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+
+        async def member(name: str) -> None:
+            waiting = at.waiting(name, "")
+            waiting["metadata"].pop("annotations")
+            waiting["spec"]["workloadRef"] = {"name": "train", "podGroup": "workers", "podGroupReplicaKey": "0"}
+            await at.client.post(PODS.namespace_path("default"), waiting)
+
+        async def condition(name: str) -> str:
+            found = (await at.client.get(PODS.path(f"default/{name}"))).get("status", {}).get("conditions", [])
+            return next((each.get("message", "") for each in found if each["type"] == "PodScheduled"), "")
+
+        async def says(name: str, text: str) -> bool:
+            return text in await condition(name)
+
+        await member("a")
+        await until(lambda: says("a", "pod group workers with replica key 0 of Workload default/train"))
+        metadata = {"name": "train", "annotations": {"scheduling.volcano.sh/queue-name": "q"}}
+        policy = {"name": "workers", "policy": {"gang": {"minCount": 2}}}
+        spec = {"podGroups": [policy]}
+        await at.client.post(WORKLOADS.namespace_path("default"), {"metadata": metadata, "spec": spec})
+        await until(lambda: says("a", "1 Pending, 2 minAvailable"))
+        await member("b")
+        await at.bound("a")
+        await at.bound("b")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.resources import is_kept_scalar
+from pumice.model.workloads.native_group import FIRST_VERSION
 
 #: Keys of an object, each with the keys below it. None: any keys.
 Keys = Mapping[str, Any]
@@ -84,10 +85,6 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
             labelSelector=_SELECTOR,
         ),
     ),
-    # Later versions of a Workload have other keys, and are not read.
-    ("scheduling.k8s.io/v1alpha1", "Workload"): _plain(
-        "controllerRef", podGroups=_plain("name", policy=_plain("basic", gang=_plain("minCount")))
-    ),
     ("scheduling.volcano.sh/v1beta1", "Queue"): _plain(
         *("weight", "reclaimable", "priority", "parent", "dequeueStrategy", "type"),
         capability=AMOUNTS,
@@ -129,6 +126,10 @@ NATIVE_SPEC_KEYS: Mapping[str, Keys] = {
     "CompositePodGroup": _plain(
         *_NATIVE_COMMON, **_NATIVE_BELOW, schedulingPolicy=_plain("basic", gang=_plain("minGroupCount"))
     ),
+    "Workload": _plain(
+        controllerRef=_plain("apiGroup", "kind", "name"),
+        podGroups=_plain("name", policy=_plain("basic", gang=_plain("minCount"))),
+    ),
 }
 
 
@@ -143,7 +144,10 @@ def unknown_keys(obj: Obj) -> list[UnknownKey]:
     """Return the unknown keys of an object of Volcano, or of a group of Kubernetes' own, none for other kinds."""
     version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
     is_native = version.startswith("scheduling.k8s.io/")
-    keys = SPEC_KEYS.get((version, kind)) or (NATIVE_SPEC_KEYS.get(kind) if is_native else None)
+    keys = NATIVE_SPEC_KEYS.get(kind) if is_native else SPEC_KEYS.get((version, kind))
+    # Later versions of a Workload have other keys, and are not read.
+    if kind == "Workload" and version != FIRST_VERSION:
+        return []
     # Other kinds have keys by the hundred, which change with versions of Kubernetes.
     if keys is None:
         return []
