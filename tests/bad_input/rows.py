@@ -94,16 +94,33 @@ def _deep(dialect: str) -> list[Obj]:
 
 
 def _sub_groups(dialect: str) -> list[Obj]:
-    subs = [{"name": "a", "parent": "b", "minMember": 1}, {"name": "b", "parent": "a", "minMember": 1}]
+    return _kai_group(
+        dialect, [{"name": "a", "parent": "b", "minMember": 1}, {"name": "b", "parent": "a", "minMember": 1}]
+    )
+
+
+def _kai_group(dialect: str, subs: list[Obj], of: str = "") -> list[Obj]:
+    """Return a PodGroup of KAI with sub-groups, and two pods. ``of``: their sub-group, "" for none."""
     spec = {"queue": "default", "minMember": 2, "subGroups": subs}
     group = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
-    return [group, *pods(dialect, 2, "", **{GROUP_ANNOTATIONS[dialect]: "g"})]
+    members = pods(dialect, 2, "", **{GROUP_ANNOTATIONS[dialect]: "g"})
+    for each in members:
+        each["metadata"]["labels"] = {"kai.scheduler/subgroup-name": of} if of else {}
+    return [group, *members]
 
 
 _NO_POD_GROUP = "pod group g of Workload {namespace}/w, which spec.workloadRef names, does not exist in " + (
     f"{_NATIVE}/v1alpha1"
 )
 ROWS = (
+    Row(
+        "a name of a sub-group that is no DNS label",
+        lambda dialect: _kai_group(dialect, [{"name": "Work_1", "minMember": 2}], "work_1"),
+        'spec.subGroups[0].name: found "Work_1", wanted a DNS label (lower-case letters, digits and -); it counts as'
+        ' "work_1"',
+        bound=2,
+        only="kai",
+    ),
     Row(
         "groups that name each other",
         _circle,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.store import Store
 from pumice.model.manifest.reading.fields import Obj
+from pumice.model.manifest.reading.sub_group_names import odd_sub_group_names
 
 _QUEUES = "queues.scheduling.volcano.sh"
 _QUEUED = ("jobs.batch.volcano.sh", "podgroups.scheduling.volcano.sh")
@@ -18,6 +19,7 @@ def advice(resource: Resource, obj: Obj, store: Store) -> Iterator[str]:
     """Yield warnings about a new object that was admitted."""
     if resource.idle:
         yield f"no controller here acts on {resource.plural}: the object is only stored"
+    yield from odd_sub_group_names(obj)
     spec = obj.get("spec")
     if not isinstance(spec, dict):
         return

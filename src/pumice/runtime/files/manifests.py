@@ -18,6 +18,7 @@ from pumice.model.manifest.decoder import where as object_name
 from pumice.model.manifest.defaults.admission import LIMIT_RANGE, RUNTIME_CLASS, AdmissionDefaults
 from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
+from pumice.model.manifest.reading.sub_group_names import odd_sub_group_names
 from pumice.model.plain_words import kind_of
 from pumice.model.workloads.job_makers import JobMaker
 from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
@@ -136,6 +137,8 @@ class _Reading:
 
     def _take(self, where: str, obj: Any) -> None:
         self._name_unknown_keys(where, obj)
+        for what in odd_sub_group_names(obj) if isinstance(obj, dict) else ():
+            self.problems.append(Problem(where, f"{object_name(obj)}: {what}", Severity.WARNING))
         if not self.kai_pods.take(where, obj):
             self._read(where, obj)
 
