@@ -18,10 +18,11 @@ from pumice.kai.actions import consolidation
 from pumice.kai.engine import single_task as following
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
+from pumice.kai.engine.next_queue import Waiting
 from pumice.kai.engine.parts import Chunk, Part, Scenario
 from pumice.kai.engine.placement.best_nodes import BestNodes
 from pumice.kai.engine.points import solution_start
-from pumice.kai.engine.replacement import Replacement, Waiting
+from pumice.kai.engine.replacement import Replacement
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, evict_all, with_devices
 from pumice.kai.engine.victims.candidates import Candidates

@@ -6,73 +6,19 @@ part in the comparison of queues, but are not placed. Source: KAI TryToVirtually
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, Bool
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.budget import OFFER_STEPS, steps_of, steps_to_place
 from pumice.kai.engine.chunks import chunk_of
-from pumice.kai.engine.job_order import Entry, SortedJobs
-from pumice.kai.engine.parts import Part, active_count, needs_gpus
+from pumice.kai.engine.job_order import Entry
+from pumice.kai.engine.next_queue import NextQueue, Waiting
+from pumice.kai.engine.parts import Part, needs_gpus
 from pumice.kai.engine.placement.place_part import placer
-from pumice.kai.engine.points import QueueRequest
-from pumice.kai.engine.tree_order import best_leaf
-
-
-class Waiting:
-    """Pending jobs sorted by queue, the best first, kept up to date after commits."""
-
-    def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn, self._sorted = ssn, SortedJobs(ssn, rows)
-        self._requests: dict[int, tuple[float, ...]] = {}
-
-    @property
-    def leaves(self) -> Collection[int]:
-        """Their queues."""
-        return self._sorted.leaves
-
-    def line(self, leaf: int) -> list[Entry]:
-        """Return the entries of a queue, sorted."""
-        return self._sorted.line(leaf)
-
-    def __contains__(self, job: int) -> bool:
-        return job in self._sorted
-
-    def key(self, job: int) -> Any:
-        """Return the key of a pending job."""
-        return self._sorted.key(job)
-
-    def key_of(self, job: int) -> Any:
-        """Return the key of the job for which victims are sought, with the tasks that it has now."""
-        # Since KAI 0.17 the job of the part has its active tasks in the comparison: an elastic job that grows comes
-        # after victims that have lost their minimum.
-        if job in self and not active_count(self._ssn.tables.jobs.counts[job].tolist()):
-            return self.key(job)
-        return self._ssn.order.job_keys()([job])[0]
-
-    def request(self, job: int) -> tuple[float, ...]:
-        """Return the request of a job's next chunk, as a value that can be compared."""
-        found = self._requests.get(job)
-        if found is None:
-            part = chunk_of(self._ssn, job)
-            amount = part.amount(self._ssn.tables).tolist() if part is not None else ()
-            found = self._requests[job] = tuple(amount)
-        return found
-
-    def changed(self, jobs: Collection[int]) -> None:
-        """Update jobs whose tasks moved in a commit."""
-        for job in jobs:
-            # Only jobs that moved: a request follows from the tasks of its own job.
-            self._requests.pop(job, None)
-        wait = [job for job in jobs if job in self._sorted and chunk_of(self._ssn, job) is not None]
-        self._sorted.put(jobs, there=wait)
-        for job in wait:
-            # Computed now: within a later simulation the job may be evicted, and its key would be another.
-            self._sorted.key(job)
 
 
 class Replacement:
@@ -93,7 +39,7 @@ class Replacement:
     ) -> None:
         self._every, self._steps = every, steps_of(ssn)
         self.is_part_placed = False
-        self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
+        self._ssn, self._stmt, self._part, self._within = ssn, stmt, part, within
         evicted = list(evicted)
         self._chunks: dict[int, Part | None] = {}
         self._evicted: dict[int, list[int]] = {}
@@ -112,6 +58,7 @@ class Replacement:
         self._entries.setdefault(own, []).append((waiting.key_of(part.job), part.job))
         if len(self._entries[own]) > 1:
             self._entries[own].sort(reverse=True)
+        self._next = NextQueue(ssn, waiting, part.job, self._entries, {part.job: None, **self._evicted}, self._request)
 
     def _ordered(self, jobs: list[int]) -> list[Entry]:
         """Return entries without keys, for jobs that are compared with each other only."""
@@ -126,17 +73,10 @@ class Replacement:
     def run(self) -> bool:
         """Place in queue order. Return True if the part was placed, and every victim if that is demanded."""
         entries = self._entries
-        passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
-            leaf = next(iter(entries))
-            if len(entries) > 1:
-                # Pending jobs are passed over one by one, and their number is what a tenant chooses.
-                if not self._steps.compare(len(passed)):
-                    return False
-                leaf = self._next(passed)
-            # Only a pending job was passed over, which has no placement of its own.
-            if leaf not in entries:
-                continue
+            leaf = self._next.choose() if len(entries) > 1 else next(iter(entries))
+            if leaf < 0:
+                return False
             _, job = entries[leaf].pop()
             if job == self._part.job:
                 # Without the part, the rest of the simulation would be for nothing.
@@ -146,7 +86,7 @@ class Replacement:
             elif not self._offer(job):
                 if self._every:
                     return False
-                self._pass_over_equal(leaf, job, passed)
+                self._pass_over_equal(leaf, job)
             if not entries[leaf]:
                 del entries[leaf]
         return True
@@ -190,9 +130,9 @@ class Replacement:
             trial.keep()
         return True
 
-    def _pass_over_equal(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
+    def _pass_over_equal(self, leaf: int, failed: int) -> None:
         """Skip the next jobs of a queue if they equal one that failed: jobs with one task of the same class."""
-        entries, waiting = self._entries[leaf], self._waiting.line(leaf)
+        entries = self._entries[leaf]
         if not self._is_plain(failed):
             return
         jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
@@ -200,10 +140,9 @@ class Replacement:
         # victims this avoids hundreds of attempts.
         kind = cls[self._evicted[failed][0]], jobs.preemptible[failed]
         while entries:
-            entry = entries[-1]
-            job, at = entry[1], passed.get(leaf, 0)
+            job = entries[-1][1]
             # A pending job comes first; it may change which queue is chosen.
-            if at < len(waiting) and waiting[at] < entry:
+            if self._next.is_before(leaf, entries[-1]):
                 return
             if job == self._part.job or not self._is_plain(job):
                 return
@@ -215,37 +154,6 @@ class Replacement:
         """Return True if a victim job has one task and no topology constraint."""
         jobs = self._ssn.tables.jobs
         return bool(jobs.size[job] == 1 and not jobs.has_topology[job])
-
-    def _next(self, passed: dict[int, int]) -> int:
-        """Return the queue that is next, or -1 if a pending job of it was passed over instead."""
-        requests: dict[int, QueueRequest] = {}
-        bystander: dict[int, Entry | None] = {}
-        for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
-            request = self._request_of(leaf, passed, bystander)
-            if request is not None:
-                requests[leaf] = QueueRequest(leaf, request)
-        leaf = best_leaf(self._ssn, requests)
-        if leaf not in bystander:
-            return leaf
-        self._pass_over(leaf, passed, bystander[leaf])
-        return -1
-
-    def _request_of(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
-        """Return the request by which a queue is compared, or None if it has no jobs left."""
-        waiting, at = self._waiting.line(leaf), passed.get(leaf, 0)
-        while at < len(waiting) and self._takes_part(waiting[at][1]):
-            at = passed[leaf] = at + 1
-        own = self._entries.get(leaf)
-        if at < len(waiting) and (not own or waiting[at] < own[-1]):
-            bystander[leaf] = own[-1] if own else None
-            return np.array(self._waiting.request(waiting[at][1]))
-        if not own:
-            return None
-        return self._request(own[-1][1])
-
-    def _takes_part(self, job: int) -> bool:
-        """Return True if a job is the part's or a victim."""
-        return job == self._part.job or job in self._evicted
 
     def _request(self, job: int) -> F64 | None:
         """Return what a job asks for, or None for a victim without a chunk."""
@@ -259,16 +167,3 @@ class Replacement:
         if job not in self._chunks:
             self._chunks[job] = chunk_of(self._ssn, job, self._evicted[job])
         return self._chunks[job]
-
-    def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
-        """Pass over the next pending job of a queue, and the following ones with the same request."""
-        waiting, at = self._waiting.line(leaf), passed[leaf]
-        request = self._waiting.request(waiting[at][1])
-        # Pending jobs only lend their request to the comparison. With an equal request the comparison would choose the
-        # same queue again.
-        while at < len(waiting) and (before is None or waiting[at] < before):
-            job = waiting[at][1]
-            if not self._takes_part(job) and self._waiting.request(job) != request:
-                break
-            at += 1
-        passed[leaf] = at

@@ -20,10 +20,10 @@ from pumice.kai.engine.counters import (
 )
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.job_order import SortedJobs
+from pumice.kai.engine.next_queue import Waiting
 from pumice.kai.engine.parts import Part, active_count
 from pumice.kai.engine.placement.other_groups import other_parts
 from pumice.kai.engine.refutation import is_too_large, lacks_empty_domain
-from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import NoSolution, Rules, Solution
 from pumice.kai.engine.tree_order import TreeOrder, queue_tree, waiting_jobs

@@ -20,10 +20,10 @@ from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.budget import steps_of
 from pumice.kai.engine.counters import SearchResult, Tally, TriedSets, tally
 from pumice.kai.engine.job_order import SortedJobs
+from pumice.kai.engine.next_queue import Waiting
 from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.points import QueueRequest, solution_start
-from pumice.kai.engine.replacement import Waiting
 from pumice.kai.engine.solve import NoSolution, Rules, Solution, solve
 from pumice.kai.engine.tree_order import best_leaf
 from pumice.kai.engine.victims.sets import generators

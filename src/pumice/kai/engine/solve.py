@@ -25,10 +25,11 @@ from pumice.framework.plugin.point import Point, Question
 from pumice.kai.engine.budget import SEARCH_STEPS, steps_of
 from pumice.kai.engine.counters import SearchResult, Tally, TriedSets, tally
 from pumice.kai.engine.job_order import SortedJobs
+from pumice.kai.engine.next_queue import Waiting
 from pumice.kai.engine.parts import Part, Scenario, needs_gpus
 from pumice.kai.engine.placement.place_part import placer
 from pumice.kai.engine.points import solution_start
-from pumice.kai.engine.replacement import Replacement, Waiting
+from pumice.kai.engine.replacement import Replacement
 from pumice.kai.engine.tree_order import may_have_been_passed_over
 from pumice.kai.engine.victims.bounds import Bound
 from pumice.kai.engine.victims.candidates import Candidates

@@ -98,7 +98,7 @@ def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool 
     # One queue needs no comparison, and plugins need not be asked.
     if len(requests) == 1:
         return next(iter(requests))
-    tree, sign, by_requests = queue_tree(ssn), -1 if last else 1, ssn.has(queue_request_order)
+    tree, sign = queue_tree(ssn), -1 if last else 1
     queues = ssn.tables.queues
     best = {
         leaf: (leaf, request) for leaf, request in requests.items()
@@ -114,7 +114,7 @@ def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool 
             # One pass and no sort: only the best is wanted, and the order will be another after the next placement.
             winner = siblings[0]
             for other in siblings[1:]:
-                said = _compared(ssn, best[other][1], best[winner][1], by_requests=by_requests)
+                said = compared(ssn, best[other][1], best[winner][1])
                 if sign * (said or older(queues.creation, queues.names, other, winner)) < 0:
                     winner = other
             leaf, request = best[winner]
@@ -126,9 +126,10 @@ def best_leaf(ssn: Session, requests: Mapping[int, QueueRequest], *, last: bool 
             best[parent], depth[parent] = (leaf, request._replace(queue=parent)), deepest - 1
 
 
-def _compared(ssn: Session, left: QueueRequest, right: QueueRequest, *, by_requests: bool) -> int:
-    """Compare two sibling queues: by their requests, or by Volcano's queue order if no plugin compares these."""
-    if by_requests:
+def compared(ssn: Session, left: QueueRequest, right: QueueRequest) -> int:
+    """Compare two sibling queues, or a queue with itself, by their requests, or by Volcano's queue order if no plugin
+    compares these. Below 0: the left one is first."""
+    if ssn.has(queue_request_order):
         return ssn.ask(queue_requests_compared, left, right)
     return ssn.ask(points.queues_compared, Queue(ssn.tables, left.queue), Queue(ssn.tables, right.queue))
 

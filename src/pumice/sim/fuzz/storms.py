@@ -40,9 +40,6 @@ _QUEUES = (0, 1, 12)
 _PREEMPTS = frozenset({"preempt", "gangpreempt"})
 _CORES = 4
 _FEW_STEPS = (250, 600)
-#: Each trial of KAI's searches for victims compares the queues of all jobs that wait, and consolidation makes more
-#: trials than the others.
-_FEW_STEPS_OF_KAI = {"consolidation": (1500, 3000)}
 #: The moment of the first cycle, in seconds after the year began: the gangs of a storm are minutes old.
 _BEGIN_S = 400
 _NOW = 1_767_225_600.0 + _BEGIN_S
@@ -91,7 +88,7 @@ def draw_storm(dice: Dice, dialect: str) -> tuple[Conf, list[Raw]]:
     made = _kai_objects(world) if world.kai else _objects(world)
     actions = action if dice.chance(0.6) else _KAI_EVERY if world.kai else _EVERY
     settings = [
-        {"name": each, "arguments": {"maxSearchSteps": dice.number(*_steps_of(each, dialect))}}
+        {"name": each, "arguments": {"maxSearchSteps": dice.number(*_FEW_STEPS)}}
         for each in searching
         if each in actions.split(", ")
     ]
@@ -102,11 +99,6 @@ def draw_storm(dice: Dice, dialect: str) -> tuple[Conf, list[Raw]]:
     names += dice.some(["nodeorder", "binpack", "drf", "conformance"], 0.3)
     plugins = [{"name": name} for name in names]
     return {"actions": actions, "tiers": [{"plugins": plugins}], "configurations": settings}, made
-
-
-def _steps_of(action: str, dialect: str) -> tuple[int, int]:
-    """Return the least and the most steps of an action."""
-    return _FEW_STEPS_OF_KAI.get(action, _FEW_STEPS) if dialect == "kai" else _FEW_STEPS
 
 
 def _objects(world: _World) -> list[Raw]:
