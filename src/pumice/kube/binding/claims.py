@@ -74,21 +74,28 @@ class ClaimBinding:
         await self._undo(bind, found)
 
     async def _undo(self, bind: Bind, done: list[tuple[ClaimGrant, str]]) -> None:
+        """Release claims, each also if another could not be. Raises: KubeError, the first of them."""
+        failed: list[Exception] = []
         for grant, key in reversed(done):
-            # Made for this bind alone, so nothing is left to release.
-            if grant.extended is not None:
-                await remove_claim(self._client, key)
-                continue
-            # Reserved for the group, of which other pods may be bound with it.
-            if grant.group is not None:
-                continue
             try:
-                await self._write(key, partial(_released, bind, grant))
+                await self._release(bind, grant, key)
             except ClaimProblem:
                 continue  # it no longer exists
-            except ApiError as error:
-                if error.status != 404:
-                    raise
+            except Exception as error:
+                # What stays reserved for a pod that is not bound holds its devices until the pod is gone.
+                if not isinstance(error, ApiError) or error.status != HTTPStatus.NOT_FOUND:
+                    failed.append(error)
+        if failed:
+            raise failed[0]
+
+    async def _release(self, bind: Bind, grant: ClaimGrant, key: str) -> None:
+        """Remove the pod from a claim, or a claim that was made for it."""
+        # Made for this bind alone, so nothing is left to release.
+        if grant.extended is not None:
+            await remove_claim(self._client, key)
+        # One of a group is reserved for the group, of which other pods may be bound with it.
+        elif grant.group is None:
+            await self._write(key, partial(_released, bind, grant))
 
     async def _key(self, bind: Bind, grant: ClaimGrant) -> str:
         """Return the key of the claim itself. A claim that is made for a pod is named in the pod's status."""

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from pumice.model.instants import epoch_of, stamp
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED
+from pumice.runtime.controllers.job_indexes import Indexes
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
@@ -77,7 +78,7 @@ def reconcile_batch_job(job: Obj, pods: Sequence[Obj], now: float) -> list[Write
     if not suspended and not status.get("startTime"):
         new["startTime"] = stamp(now)
     done = _completed_indexes(job) | found.indexes
-    succeeded = len(done) if _is_indexed(job) else _number(status, "succeeded") + len(found.succeeded)
+    succeeded = done.count() if _is_indexed(job) else _number(status, "succeeded") + len(found.succeeded)
     failed = _number(status, "failed") + len(found.failed)
     ending = _ending(spec, new, succeeded, failed, len(found.active), now)
     writes: list[Write] = []
@@ -94,7 +95,7 @@ def reconcile_batch_job(job: Obj, pods: Sequence[Obj], now: float) -> list[Write
         writes += _manage(job, found, succeeded, failed, done, now)
         writes += _wakes(job, new, now)
     if _is_indexed(job):
-        new["completedIndexes"] = _ranges(done) or None
+        new["completedIndexes"] = done.text() or None
     return [*_counted(job, found, new), *writes]
 
 
@@ -146,7 +147,7 @@ def _counted(job: Obj, found: _Pods, new: Obj) -> list[Write]:
         if number := len(uids) - len(waiting) + _number(new, key):
             new[key] = number
     if _is_indexed(job):
-        new["succeeded"] = len(_completed_indexes(job) | found.indexes) or None
+        new["succeeded"] = (_completed_indexes(job) | found.indexes).count() or None
     ready = sum(
         any(c.get("type") == "Ready" and c.get("status") == "True" for c in _conditions(p)) for p in found.active
     )
@@ -188,7 +189,7 @@ def _end_of(pod: Obj) -> float:
 # -- what is missing
 
 
-def _manage(job: Obj, found: _Pods, succeeded: int, failed: int, done: set[int], now: float) -> Iterator[Write]:
+def _manage(job: Obj, found: _Pods, succeeded: int, failed: int, done: Indexes, now: float) -> Iterator[Write]:
     """Yield pods that are missing, or deletions of those that are too many, the youngest first."""
     spec = part(job, "spec")
     wanted = _number(spec, "parallelism", 1)
@@ -197,7 +198,9 @@ def _manage(job: Obj, found: _Pods, succeeded: int, failed: int, done: set[int],
         wanted = min(wanted, max(completions - succeeded, 0))
     elif succeeded:
         wanted = len(found.active)  # any one success is enough, and those that run may end
-    surplus = [pod for pod in found.active if _is_indexed(job) and _index_of(pod) in (None, *done)]
+    surplus = []
+    if _is_indexed(job):
+        surplus = [pod for pod in found.active if (index := _index_of(pod)) is None or index in done]
     excess = max(len(found.active) - len(surplus) - wanted, 0)
     rest = [pod for pod in found.active if pod not in surplus]
     surplus += rest[len(rest) - excess :]
@@ -210,8 +213,8 @@ def _manage(job: Obj, found: _Pods, succeeded: int, failed: int, done: set[int],
         if resumes > now:
             yield Wake(ref_of(job), resumes - now)
             return
-    taken = done | {_index_of(pod) for pod in found.active}
-    free = (index for index in range(completions or 0) if index not in taken)
+    taken = done | {index for pod in found.active if (index := _index_of(pod)) is not None}
+    free = taken.missing(completions or 0)
     for _ in range(missing):
         index = next(free, None) if _is_indexed(job) else None
         if _is_indexed(job) and index is None:
@@ -316,26 +319,10 @@ def _index_of(pod: Obj) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
-def _completed_indexes(job: Obj) -> set[int]:
-    """Return the indexes of ``status.completedIndexes``, such as ``0-3,7``, below the number of completions."""
-    most = _number(part(job, "spec"), "completions")
-    found: set[int] = set()
-    for each in str(part(job, "status").get("completedIndexes") or "").split(","):
-        first, _, last = each.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            found.update(range(int(first), min(int(last or first), most - 1) + 1))
-    return found
-
-
-def _ranges(indexes: set[int]) -> str:
-    """Return indexes as Kubernetes writes them: ``0-3,7``."""
-    found: list[list[int]] = []
-    for index in sorted(indexes):
-        if found and index == found[-1][1] + 1:
-            found[-1][1] = index
-        else:
-            found.append([index, index])
-    return ",".join(str(a) if a == b else f"{a},{b}" if b == a + 1 else f"{a}-{b}" for a, b in found)
+def _completed_indexes(job: Obj) -> Indexes:
+    """Return the indexes of ``status.completedIndexes`` below the number of completions."""
+    text = str(part(job, "status").get("completedIndexes") or "")
+    return Indexes.read(text, _number(part(job, "spec"), "completions"))
 
 
 def _number(obj: Obj, key: str, default: int = 0) -> int:

@@ -148,6 +148,16 @@ async def test_a_claim_that_fails_takes_those_before_it_back() -> None:
     assert server.claim("c")["status"] == {}
 
 
+async def test_undone_claims_are_released_although_another_cannot_be() -> None:
+    server, two = Server(c=claim(), d=claim()), bind(NEW, ClaimGrant("ns/d", GIVEN))
+    await server.binding().prepare(two)
+    server.refuses = CLAIM.format("d")
+    with pytest.raises(ApiError):
+        await server.binding().undo(two)
+    assert server.claim("c")["status"] == {}
+    assert server.claim("d")["status"] != {}
+
+
 async def test_a_claim_that_is_gone() -> None:
     with pytest.raises(ApiError):
         await Server().binding().prepare(bind(NEW))

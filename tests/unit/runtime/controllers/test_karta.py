@@ -153,6 +153,10 @@ def test_a_kind_with_a_rule_keeps_it(group: str, kind: str) -> None:
             karta(by_components("worker"), component("worker", ownerRef="worker", scaleDefinition={})),
             "component worker: found no scale",
         ),
+        (
+            karta(by_components("c0"), *(component(f"c{i}", ownerRef=f"c{i - 1}") for i in range(1000))),
+            "found components more than 64 deep, wanted at most that",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_karta_is_named(definition: Obj, said: str) -> None:

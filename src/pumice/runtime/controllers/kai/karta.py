@@ -17,6 +17,8 @@ from pumice.runtime.controllers.writes import leaving, meta, part
 
 KARTA_API = "run.ai/v1alpha1"
 _INSTRUCTIONS = "optimizationInstructions"
+#: Components above one another. A Karta may have as many components as there may be sub-groups.
+_DEPTH_MAX = 64
 
 
 def described_kind(karta: Obj) -> tuple[str, str] | None:
@@ -57,14 +59,14 @@ def _of_components(pod: Obj, structure: _Structure, wanted: Obj) -> GangPlan:
     subs, member = [], ""
     for each in listed:
         name = str(each.get("componentName"))
-        scale = structure.scale(name)
+        scale = structure.scale_of(name)
         if not scale:
             raise NoGang(f"{structure.where}: component {name[:80]}: found no scale, wanted one in its scaleDefinition")
         subs.append(SubGroup(name.lower(), scale, "", _place(part(each, "topology"), structure.where)))
         if not member and structure.is_in(pod, name):
             member = name.lower()
     return GangPlan(
-        sum(each.min_member for each in subs) or structure.scale(structure.root) or 1,
+        sum(each.min_member for each in subs) or structure.scale_of(structure.root) or 1,
         tuple(subs),
         min_sub_group=len(subs) or None,
         member=member,
@@ -90,7 +92,7 @@ def _by_keys(pod: Obj, structure: _Structure, groups: list[Obj]) -> GangPlan:
                 f"{structure.where}: {str(path)[:80]} of pod {meta(pod).get('name')}: found {len(values)} values"
             )
         keys.append(values[0])
-    return GangPlan(structure.scale(found) or 1, name=_name(structure.top, keys))
+    return GangPlan(structure.scale_of(found) or 1, name=_name(structure.top, keys))
 
 
 class _Structure:
@@ -103,10 +105,18 @@ class _Structure:
         children = _tables(definition, "childComponents")
         check_sub_groups(len(children), karta)
         self._components = {str(each.get("name")): each for each in (*children, root)}
+        self._scales: dict[str, int] = {}
         self._below: dict[str, list[str]] = {}
         for name, each in self._components.items():
             self._below.setdefault(str(each.get("ownerRef")), []).append(name)
         self._has_scales = any(each.get("scaleDefinition") for each in self._components.values())
+
+    def scale_of(self, name: str) -> int:
+        """Return how many pods a component has, as ``scale``."""
+        # A Karta may name one component in each of its sub-groups.
+        if name not in self._scales:
+            self._scales[name] = self.scale(name)
+        return self._scales[name]
 
     def scale(self, name: str, seen: frozenset[str] = frozenset()) -> int:
         """Return how many pods a component has with those below it, by their scales, or if no component has one, by
@@ -116,11 +126,17 @@ class _Structure:
             raise NoGang(f"{self.where}: found component {name[:80]!r}, wanted one of its structureDefinition")
         if name in seen:
             return 0
+        self._check_depth(seen)
         below = sum(self.scale(each, seen | {name}) for each in self._below.get(name, ()))
         if not self._has_scales:
             return self._instances(component) if component.get("specDefinition") else below
         own = self._own_scale(part(component, "scaleDefinition"))
         return own * below if own and below else own or below
+
+    def _check_depth(self, above: frozenset[str]) -> None:
+        """Raise NoGang below so many components: how deep they are is up to the user, and Python's calls are not."""
+        if len(above) >= _DEPTH_MAX:
+            raise NoGang(f"{self.where}: found components more than {_DEPTH_MAX} deep, wanted at most that")
 
     def _own_scale(self, scale: Obj) -> int:
         """Return the sum over instances: the minimum where it is above 0, else the number of replicas."""
@@ -137,9 +153,10 @@ class _Structure:
         return len(values_at(path, self.top)) if isinstance(path, str) else 1
 
     def is_in(self, pod: Obj, name: str, seen: frozenset[str] = frozenset()) -> bool:
-        """Return True if a pod is of a component or of one below it. Raises: PathError."""
+        """Return True if a pod is of a component or of one below it. Raises: NoGang, PathError."""
         if name in seen:
             return False
+        self._check_depth(seen)
         return self._selects(name, pod) or any(
             self.is_in(pod, each, seen | {name}) for each in self._below.get(name, ())
         )
