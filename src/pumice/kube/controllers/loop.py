@@ -22,6 +22,7 @@ from pumice.kube.controllers.kinds import (
     kind_of,
 )
 from pumice.kube.controllers.reconcile import Part, Reconciler
+from pumice.kube.controllers.ssh_keys import PreparedKeys
 from pumice.kube.controllers.view import CONTROLLER_OF, Task, View
 from pumice.kube.informers.watch_failures import WatchFailures
 from pumice.kube.writers.reminders import AGAIN_S
@@ -30,6 +31,7 @@ from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.cron_jobs import reconcile_cron_job
 from pumice.runtime.controllers.job_flows import reconcile_job_flow, reconcile_job_template
 from pumice.runtime.controllers.job_policies import Request
+from pumice.runtime.controllers.job_ssh import NewKeys
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
 from pumice.runtime.controllers.podgroups import GroupSettings, group_name_for, reconcile_pod, reconcile_set
 from pumice.runtime.controllers.queues import (
@@ -77,7 +79,7 @@ class ControlLoop:
         self.view = View(settings.controllers, settings.default_queue, self.reconciling.add)
         for kind in self.view.kinds:
             self.reconciling.follow(PlainCodec(kind), partial(self.view.put, kind), partial(self._drop, kind))
-        self._specs = SpecCache()
+        self._specs, self._ssh_keys = SpecCache(), PreparedKeys()
         self._rest_s: dict[Task, float] = {}
 
     async def run(self) -> None:
@@ -118,7 +120,7 @@ class ControlLoop:
             case "set":
                 return self._for_set(task.key)
             case "job":
-                return self._for_job(task.key, requests)
+                return await self._ssh_keys.with_keys(partial(self._for_job, task.key, requests))
             case "cronjob":
                 return self._for_cron_job(task.key)
             case "flow":
@@ -166,7 +168,7 @@ class ControlLoop:
 
     # -- jobs
 
-    def _for_job(self, key: str, requests: tuple[Request, ...]) -> list[Write]:
+    def _for_job(self, key: str, requests: tuple[Request, ...], new_keys: NewKeys) -> list[Write]:
         job = self.view.find(JOBS, key)
         if job is None:
             return []
@@ -182,7 +184,7 @@ class ControlLoop:
         )
         names = self._settings.groups.scheduler_names
         began = time.perf_counter()
-        writes = reconcile_job(view, self._clock(), self._specs, self.view.priorities(), names)
+        writes = reconcile_job(view, self._clock(), self._specs, self.view.priorities(), names, new_keys=new_keys)
         took_s = time.perf_counter() - began
         if took_s > _RESTS_FROM_S:
             self._rest_s[Task("job", key)] = _RESTS * took_s
