@@ -21,12 +21,12 @@ from pumice.answers.all_waiting import TRIALS_MAX, overview
 from pumice.answers.world import Trial, Trials, World
 from pumice.model.events import Object
 from pumice.runtime.cycle_end import CycleEnd
+from pumice.runtime.job_times import JobTimes, job_states
 from pumice.runtime.serving.listening import Place
 from pumice.testing.build import node, pod, podgroup, policy, queue, resource
 from pumice.volcano.table import DEFAULT_CONF
 from pumice.web.assets import asset, shell
 from pumice.web.feed import Feed
-from pumice.web.job_times import JobTimes, job_states
 from pumice.web.jobs_query import JobsIndex, query_of
 from pumice.web.sample import amounts_of, sample_of
 from pumice.web.server import serving

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from pumice.runtime.job_times import job_states
 from pumice.runtime.serving.listening import Place
 from pumice.runtime.serving.viewers import Scope
 from pumice.testing.build import policy
 from pumice.web.columns.devices import DeviceColumns
 from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.feed import Feed
-from pumice.web.job_times import job_states
 from pumice.web.policy_trials import in_world, trials_here
 from pumice.web.questions import Questions
 from pumice.web.seen import as_seen

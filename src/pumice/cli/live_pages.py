@@ -17,6 +17,7 @@ from pumice.cli.run_pages import PageAddress
 if TYPE_CHECKING:
     from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.live import AfterCycle
+    from pumice.runtime.cycle_end import CycleEnd
     from pumice.runtime.serving.listening import Place
     from pumice.runtime.serving.viewers import Guard
 
@@ -50,11 +51,15 @@ def pages_place(text: str, *, certified: bool = False) -> PageAddress | None:
 
 async def show_pages(
     at: Place | None, stack: AsyncExitStack, answers: AnswerPages, beyond: Guard | None = None
-) -> AfterCycle | None:
-    """Serve pages until the stack ends, and return what takes each cycle. ``answers``: questions about the scheduler.
-    ``beyond``: says who asks at an address beyond loopback. Raises: InputError."""
+) -> AfterCycle:
+    """Serve pages until the stack ends, if there is an address, and return what takes each cycle. ``answers``:
+    questions about the scheduler, which say how long jobs have waited for what without pages too. ``beyond``: says who
+    asks at an address beyond loopback. Raises: InputError."""
+    from pumice.runtime.job_looks import JobLooks
+
+    looks = JobLooks(answers.job_times, asyncio.get_running_loop(), time.monotonic)
     if at is None:
-        return None
+        return looks.take
     from pumice.runtime.serving.viewers import this_machine
     from pumice.web.expected_starts import ExpectedStarts
     from pumice.web.feed import Feed
@@ -80,7 +85,7 @@ async def show_pages(
         return await answers.try_policy(text)
 
     policies = PolicyTrials(answers.policy_text, tried)
-    feed = Feed(History(span_max_s=HISTORY_S))
+    feed = Feed(History(span_max_s=HISTORY_S), answers.job_times)
     feed.starts = ExpectedStarts(starts, time.monotonic, changes=True)
     feed.relief = SharedWork(relief, time.monotonic, changes=True)
     try:
@@ -89,4 +94,10 @@ async def show_pages(
     except OSError as error:
         raise InputError(f"--pages {at.address}:{at.port}: {error.strerror or error}") from None
     say(f"pages on {url}")
-    return Publisher(feed, asyncio.get_running_loop(), time.monotonic).take
+    publisher = Publisher(feed, asyncio.get_running_loop(), time.monotonic, looks=False)
+
+    def take(end: CycleEnd) -> None:
+        looks.take(end)
+        publisher.take(end)
+
+    return take

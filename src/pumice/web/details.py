@@ -8,7 +8,7 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.model.status import TaskStatus
-from pumice.web.job_times import JobTimes
+from pumice.runtime.job_times import JobTimes
 from pumice.web.summary import CycleSummary
 
 #: Pods of one answer.

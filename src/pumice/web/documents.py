@@ -10,7 +10,8 @@ import numpy as np
 
 from pumice.answers.codes import WORDS, Code
 from pumice.columns.dtypes import F64
-from pumice.web.summary import CODES, STATES, CycleSummary
+from pumice.runtime.job_states import CODES, STATES
+from pumice.web.summary import CycleSummary
 
 #: Kinds of nodes that take no new pod are named with so many examples.
 _EXAMPLES = 3

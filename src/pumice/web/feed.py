@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from pumice.runtime.job_times import JobTimes
 from pumice.web import documents
 from pumice.web.expected_starts import ExpectedStarts
 from pumice.web.history import History
-from pumice.web.job_times import JobTimes
 from pumice.web.jobs_query import JobsIndex
 from pumice.web.shared_work import SharedWork
 from pumice.web.simulation import Results
@@ -36,10 +36,10 @@ class Feed:
     is damaged. All methods are for the thread of the event loop.
     """
 
-    def __init__(self, history: History | None = None) -> None:
+    def __init__(self, history: History | None = None, job_times: JobTimes | None = None) -> None:
         self.number = 0
         self.history = history or History()
-        self.job_times = JobTimes()
+        self.job_times = job_times or JobTimes()
         #: When waiting jobs are expected to start, None where nothing works that out.
         self.starts: ExpectedStarts | None = None
         #: The one change that lets most jobs start, as ``pumice explain --all --json`` prints it, with ``at``.

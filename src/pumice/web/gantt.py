@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pumice.runtime.job_states import CODES, ENDED, STATES
+from pumice.runtime.job_times import JobTime, JobTimes
 from pumice.web.expected_starts import SeenStarts
-from pumice.web.job_times import JobTime, JobTimes
 from pumice.web.jobs_query import JobsIndex, JobsQuery
-from pumice.web.summary import CODES, ENDED, STATES
 
 #: Rows of each kind at most: a picture of more is not read.
 KIND_MAX = 30

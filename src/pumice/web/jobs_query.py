@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, Bool
+from pumice.runtime.job_states import CODES, STATES
 from pumice.runtime.serving.viewers import namespaces_of
-from pumice.web.summary import CODES, STATES, CycleSummary, JobColumns
+from pumice.web.summary import CycleSummary, JobColumns
 
 #: Rows of one answer at most, and by default.
 ROWS_MAX, ROWS = 500, 100

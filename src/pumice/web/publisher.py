@@ -8,9 +8,10 @@ import logging
 from collections.abc import Callable
 
 from pumice.runtime.cycle_end import CycleEnd, state_of
+from pumice.runtime.job_looks import SHARE as LOOKS_SHARE
+from pumice.runtime.job_looks import JobLooks
 from pumice.runtime.serving.time_share import SHARE, TimeShare
 from pumice.web.feed import Feed
-from pumice.web.job_times import job_states
 from pumice.web.sample import Amounts, amounts_of, sample_of
 from pumice.web.summary import summarize
 
@@ -21,15 +22,14 @@ _OPEN_S = 30.0
 _APART_S = 1.0
 #: The first three of some changes within seconds are shown one by one.
 _AHEAD_S = 2.0
-#: As ``SHARE``, for sums, which are made while no page is open too.
-_SAMPLE_SHARE = 100.0
 
 
 class Publisher:
     """``take`` is called in the thread of cycles, and hands results to the feed in the thread of the event loop.
 
     ``clock``: seconds that never go back. ``share``: of summaries. ``always``: of cycles that are run again, where
-    nothing waits for this thread: sums are made of each, and summaries while no page is open too.
+    nothing waits for this thread: sums are made of each, and summaries while no page is open too. ``looks``: jobs are
+    looked at for the feed, which is not needed where others fill the times of its jobs.
     """
 
     def __init__(
@@ -40,12 +40,14 @@ class Publisher:
         *,
         share: float = SHARE,
         always: bool = False,
+        looks: bool = True,
     ) -> None:
         self._feed, self._loop, self._clock = feed, loop, clock
         self._always, self._failed_until = always, 0.0
         apart_s, ahead_s = (0.0, 0.0) if always else (_APART_S, _AHEAD_S)
         self._summaries = TimeShare(clock, share, apart_s, ahead_s)
-        self._samples = TimeShare(clock, _SAMPLE_SHARE)
+        self._samples = TimeShare(clock, LOOKS_SHARE)
+        self._looks = JobLooks(feed.job_times, loop, clock, always=always) if looks else None
         self._shown: object = None
         self._amounts: Amounts | None = None
         self._amounts_of: object = None
@@ -56,6 +58,8 @@ class Publisher:
             return
         try:
             self._sample(end)
+            if self._looks is not None:
+                self._looks.take(end)
             if self._is_wanted(end):
                 self.show(end)
         except Exception:
@@ -83,7 +87,5 @@ class Publisher:
         is_due = self._always or self._samples.is_due
         if self._amounts is None or (state != self._amounts_of and is_due):
             self._amounts, self._amounts_of = amounts_of(end.outcome), state
-            states = job_states(end.outcome)
             self._samples.took(began)
-            self._loop.call_soon_threadsafe(self._feed.job_times.take, states)
         self._loop.call_soon_threadsafe(self._feed.history.take, sample_of(end, self._amounts))

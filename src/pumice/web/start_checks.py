@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.web.job_times import JobTimes
+from pumice.runtime.job_times import JobTimes
 
 #: Rows of one answer, those with the largest error first.
 ROWS_MAX = 100

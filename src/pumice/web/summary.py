@@ -20,9 +20,9 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Evict
-from pumice.model.status import TaskStatus
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.shown_names import ShownNames
+from pumice.runtime.job_states import CODES, EMPTY, NUMBER_OF, WAITS, states_of
 from pumice.runtime.policy.check import described, warnings_of
 from pumice.web.columns.devices import DeviceColumns, device_columns
 from pumice.web.columns.nodes import NodeColumns, node_columns
@@ -30,11 +30,6 @@ from pumice.web.columns.pods import PodColumns, pod_columns
 from pumice.web.columns.queues import QueueColumns, QueuedJobs, queue_columns
 from pumice.web.columns.units import TEXT_MAX, PageUnits, ResourceColumn
 
-#: States of a job, by number: pods that got a node in this cycle come first.
-STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pods")
-STARTS, _RESERVED, WAITS, _PARTLY, _RUNS, ENDED, EMPTY = range(len(STATES))
-CODES = tuple(Code)
-NUMBER_OF = {code: number for number, code in enumerate(CODES)}
 #: A job is taken to have started with the first of so many of its pods: thousands need not be looked at.
 _FIRST_PODS = 8
 
@@ -172,23 +167,6 @@ def _started(tables: Tables, rows: AnyArray, held: AnyArray) -> F64:
         first = tables.jobs.tasks[rows[place]][:_FIRST_PODS].tolist()
         found[place] = min((pods[row].start_time or np.nan for row in first), default=np.nan)
     return found
-
-
-def states_of(counts: I32, held: AnyArray) -> I8:
-    """Return the states of jobs, into STATES. ``counts`` (J, statuses): of their pods; ``held`` (J,): with a node."""
-    waits = counts[:, PENDING] > 0
-    return np.select(
-        [
-            counts[:, TaskStatus.BINDING] > 0,
-            (counts[:, PIPELINED] > 0) & (held == 0),
-            waits & (held == 0),
-            waits | (counts[:, PIPELINED] > 0),
-            held > 0,
-            counts.sum(axis=1) > 0,
-        ],
-        [STARTS, _RESERVED, WAITS, _PARTLY, _RUNS, ENDED],
-        EMPTY,
-    ).astype(np.int8)
 
 
 def _reasons(outcome: Outcome, rows: AnyArray) -> tuple[I8, list[str]]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import web
 from click.testing import CliRunner
 
 import pumice
 from pumice.cli.answers.served import words_of
+from pumice.cli.live_pages import show_pages
 from pumice.cli.main import main
+from pumice.cycle import run_cycle
+from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.kube.api.access import Access
 from pumice.kube.api.client import Client
 from pumice.kube.scheduler import answer_pages
@@ -22,11 +27,16 @@ from pumice.kube.scheduler.http import serving
 from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import ConfFile
 from pumice.kube.scheduler.settings import Settings
+from pumice.model.events import Seen
+from pumice.runtime import job_looks
+from pumice.runtime.cycle_end import CycleEnd
+from pumice.runtime.loop import ListPlanner
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.serving.listening import Place
 from pumice.runtime.serving.viewers import EVERYTHING, Scope, Viewer
 from pumice.runtime.telemetry.metrics import Metrics
 from pumice.testing.build import cluster, node, podgroup, pods, queue
-from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+from pumice.volcano.table import DEFAULT_CONF
 
 
 class Viewed(Viewer):
@@ -50,10 +60,8 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def asked() -> AsyncIterator[tuple[str, AnswerPages]]:
-    live = Live(
-        Client(Access("http://127.0.0.1:1")), ConfFile(None, volcano_registry(), DEFAULT_CONF), Settings(), Metrics()
-    )
+async def asked(conf: str = DEFAULT_CONF) -> AsyncIterator[tuple[str, AnswerPages]]:
+    live = Live(Client(Access("http://127.0.0.1:1")), ConfFile(None, builtin_registry(), conf), Settings(), Metrics())
     live.loop.store = cluster(node("n0", cpu=2), queue(), podgroup("g", 4), pods("g", 4, cpu=1))
     answers = AnswerPages(words_of(()), live)
     with closing(answers):
@@ -81,6 +89,30 @@ async def test_questions_are_answered_from_the_newest_snapshot() -> None:
         assert status == 200 and '"ns/g"' in text and '"why_not": "in 8 of 8 simulations' in text and '"at"' in text
         status, text = await got(f"{url}/explain?job=ns/h")
         assert status == 400 and "did you mean ns/g?" in text
+
+
+_KAI = f"dialect: kai\ntiers:\n- plugins: [{', '.join(f'{{name: {name}}}' for name in DEFAULT_PLUGINS)}]\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("conf", [DEFAULT_CONF, _KAI], ids=["volcano", "kai"])
+async def test_an_answer_says_for_how_long_each_reason_held_the_job(conf: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_looks, "SHARE", 0.0)  # each cycle is looked at
+    async with asked(conf) as (url, answers), AsyncExitStack() as stack:
+        assert answers.live is not None
+        loop, began = answers.live.loop, time.time() - 5400.0
+        take = await show_pages(None, stack, answers)
+        for at, gates in ((began, ("example.com/hold",)), (began + 3600.0, ())):
+            for each in pods("g", 4, cpu=1, gates=gates):
+                loop.store.apply(Seen(each))
+            loop.store.apply(Seen(podgroup("g", 4, creation=began, phase="Inqueue")))
+            outcome = run_cycle(loop.store.snapshot(at), loop.policy, at, ListPlanner(), memo=loop.memo)
+            await asyncio.to_thread(take, CycleEnd(1, outcome, (), ""))
+        _, text = await got(f"{url}/explain?job=ns/g&ways=0&format=text")
+        assert "waiting 1 h 30 min; seen by the scheduler: 1 h Gated, 30 min Shortage" in text.replace("\n", " ")
+        _, text = await got(f"{url}/explain?job=ns/g&ways=0")
+        waited = msgspec.json.decode(text)["waited_by_code_s"]
+        assert waited["Gated"] == 3600.0 and 1800.0 <= waited["Shortage"] < 3600.0
 
 
 #: Without the plugin gang, what fits is placed.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.runtime.job_times import JobTimes, job_states
 from pumice.runtime.serving.viewers import Scope
 from pumice.web import details
-from pumice.web.job_times import JobTimes, job_states
 from pumice.web.seen import as_seen
 from pumice.web.summary import CycleSummary
 from tests.unit.web.worlds import base, summary

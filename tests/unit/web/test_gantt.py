@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.answers.seen import HiddenNames
+from pumice.runtime.job_states import STATES
+from pumice.runtime.job_times import JobStates, JobTimes
 from pumice.web.expected_starts import ExpectedStarts, JobStart, SeenStarts
 from pumice.web.gantt import KIND_MAX, Sees, gantt
-from pumice.web.job_times import JobStates, JobTimes
 from pumice.web.jobs_query import JobsIndex, JobsQuery, QueryError
-from pumice.web.summary import STATES, CycleSummary
+from pumice.web.summary import CycleSummary
 from tests.unit.web.worlds import expected, summary
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.web.start_checks import compared
-from tests.unit.web.test_job_times import ROOM, RUNS, STARTS, look, seen
+from tests.unit.runtime.test_job_times import ROOM, RUNS, STARTS, look, seen
 
 
 def told(at: float, **starts: tuple[float, float, float | None]) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import pytest
 
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
+from pumice.runtime.job_states import STATES
 from pumice.web import documents
 from pumice.web.feed import DOCUMENTS, Feed
-from pumice.web.summary import STATES, CycleSummary, summarize
+from pumice.web.summary import CycleSummary, summarize
 from tests.unit.web.worlds import summary
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from pumice.answers.in_queue import AGE, NAME
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
     from pumice.answers.waiting import Wait
     from pumice.answers.ways import Way
 
+
+class Waited(Struct, frozen=True):
+    """For how many seconds each reason held a job back. ``source``: of which cycles that is known, in words."""
+
+    source: str
+    seconds: Mapping[Code, float]
+
+
 _STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yellow", "unknown": "red"}
 
 
@@ -29,14 +39,14 @@ def print_explanation(
     shown: Callable[[str], str],
     *,
     ways: bool = True,
-    waited: Mapping[Code, float] | None = None,
+    waited: Waited | None = None,
 ) -> None:
     """Print the verdict, the reason, and ways out with their commands. ``shown``: returns what people call a job, by
-    key. ``ways``: they were sought. ``waited``: seconds by reason, from a record."""
+    key. ``ways``: they were sought. ``waited``: for each reason, where that is known."""
     out = console()
     each = f" × {amount(found.each.resource, found.each.value)}" if found.each is not None else ""
     pods = f"{counted(found.pods, 'pod')}{each}, {found.waiting:,} waiting, minimum {found.minimum:,}"
-    facts = f"queue {found.queue or '-'}, {pods}{_since(found)}{_by_reason(waited or {})}"
+    facts = f"queue {found.queue or '-'}, {pods}{_since(found)}{_by_reason(waited)}"
     out.print_parts((escaped(found.shown), "bold"), (f"  {escaped(facts)}", "dim"))
     starts = found.verdict == "starts"
     # A job that runs is answered like one that starts, for programs; people would be misled by that word.
@@ -69,10 +79,12 @@ def _since(found: Explanation) -> str:
     return waited + (f", number {place.number:,} of {place.count:,}" if place is not None and place.count > 1 else "")
 
 
-def _by_reason(waited: Mapping[Code, float]) -> str:
+def _by_reason(waited: Waited | None) -> str:
     """Return for how long each reason held a job back."""
-    parts = ", ".join(f"{duration(seconds)} {code.value}" for code, seconds in waited.items())
-    return f"; of the cycles recorded: {parts}" if parts else ""
+    if waited is None or not waited.seconds:
+        return ""
+    parts = ", ".join(f"{duration(seconds)} {code.value}" for code, seconds in waited.seconds.items())
+    return f"; {waited.source}: {parts}"
 
 
 def _held_by(part: Part, shown: Callable[[str], str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,8 @@ from pumice.cli.errors import InputError
 from pumice.cli.output import fail_for, print_json, say
 
 if TYPE_CHECKING:
-    from pumice.answers.codes import Code
+    from pumice.answers.world import World
+    from pumice.cli.answers.explanation import Waited
     from pumice.sim.starts.predicted import Predictions
 
 
@@ -85,7 +86,7 @@ def explain(
     if everyone:
         _explain_all(asked, ahead, as_json=as_json)
     else:
-        waited = partial(_waited_by_code, record, plugins_dir) if record is not None else None
+        waited = partial(_waited_by_code, record, plugins_dir, asked.world)
         _explain_one(asked, words[0], ahead, seen, waited, ways=not no_ways, as_json=as_json)
     fail_for(ctx, asked.problems)
 
@@ -108,7 +109,7 @@ def _explain_one(
     job: str,
     ahead: Callable[[], Predictions] | None,
     seen: frozenset[str] | None,
-    waited: Callable[[str], Mapping[Code, float]] | None,
+    waited: Callable[[str], Waited | None],
     *,
     ways: bool,
     as_json: bool,
@@ -131,10 +132,10 @@ def _explain_one(
     found = explanation_as_seen(explain(asked.world, key, ways=ways, trials=trials), hidden)
     digest = digest_of(asked.world.now, trials.base.decisions)
     start = None if ahead is None else as_seen(ahead(), hidden)
-    by_code = None if waited is None else waited(key)
+    by_code = waited(key)
     if as_json:
         more: dict[str, Any] = {} if start is None else {"start": starts_described(start, key)}
-        more |= {} if by_code is None else {"waited_by_code_s": dict(by_code)}
+        more |= {} if by_code is None else {"waited_by_code_s": dict(by_code.seconds)}
         print_json(described(found, digest) | more)
     else:
         print_explanation(found, digest, asked.world.shown, ways=ways, waited=by_code)
@@ -142,8 +143,15 @@ def _explain_one(
             print_starts(start, key)
 
 
-def _waited_by_code(record: Path, plugins_dir: str, job: str) -> Mapping[Code, float]:
-    """Return for how many seconds each reason held a job back, from the recorded cycles. Raises: InputError."""
+def _waited_by_code(record: Path | None, plugins_dir: str, world: World, job: str) -> Waited | None:
+    """Return for how many seconds each reason held a job back: from the recorded cycles, or from what a scheduler that
+    runs has seen; None where neither says so. Raises: InputError."""
+    from pumice.cli.answers.explanation import Waited
+    from pumice.runtime.job_looks import waited_in
+
+    if record is None:
+        seen = waited_in(world.notes, job)
+        return Waited("seen by the scheduler", seen) if seen else None
     from pumice.runtime.record.reading import End, RecordError
     from pumice.runtime.record.replay import replay
     from pumice.runtime.record.story import JobNames, story, waited_by_code
@@ -155,7 +163,8 @@ def _waited_by_code(record: Path, plugins_dir: str, job: str) -> Mapping[Code, f
         raise InputError(str(error)) from None
     for end in (each for each in found if isinstance(each, End)):
         say(f"note: {end.why}")
-    return waited_by_code([each for each in found if not isinstance(each, End)], names.until)
+    by_code = waited_by_code([each for each in found if not isinstance(each, End)], names.until)
+    return Waited("of the cycles recorded", by_code)
 
 
 def _explain_all(asked: Question, ahead: Callable[[], Predictions] | None, *, as_json: bool) -> None:

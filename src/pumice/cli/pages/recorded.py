@@ -15,10 +15,10 @@ from pumice.cli.pages.source import Source, policy_reader, relief_of
 
 if TYPE_CHECKING:
     from pumice.answers.world import World
+    from pumice.runtime.job_times import JobTimes
     from pumice.runtime.record.replay import PolicyOf, ReplayedCycle
     from pumice.runtime.serving.viewers import Viewer
     from pumice.web.feed import Feed
-    from pumice.web.job_times import JobTimes
     from pumice.web.policy_trials import CycleInput
     from pumice.web.publisher import Publisher
     from pumice.web.questions import Questions

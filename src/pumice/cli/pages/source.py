@@ -19,9 +19,9 @@ from pumice.cli.policies import registry_of
 if TYPE_CHECKING:
     from pumice.answers.world import World
     from pumice.framework.plugin.policy_file import Policy
+    from pumice.runtime.job_times import JobTimes
     from pumice.runtime.problems.problem import Problem
     from pumice.web.feed import Feed
-    from pumice.web.job_times import JobTimes
     from pumice.web.policy_trials import PolicyTrials
     from pumice.web.server import Explain
 

@@ -30,6 +30,8 @@ from pumice.kube.scheduler.live import Live
 from pumice.kube.scheduler.reload import Conf
 from pumice.runtime.files import snapshot_file
 from pumice.runtime.files.snapshot_file import Cycle, SnapshotError
+from pumice.runtime.job_looks import waited_notes
+from pumice.runtime.job_times import JobTimes
 from pumice.runtime.serving.listening import Handler
 from pumice.runtime.serving.time_share import TimeShare
 from pumice.runtime.serving.viewers import Guard, Scope, Viewer, namespace_of, namespaces_of, this_machine
@@ -89,6 +91,8 @@ class AnswerPages:
     def __init__(self, words_of: WordsOf, live: Live | None = None) -> None:
         self.live, self._words_of = live, words_of
         self.notes: Callable[[], Mapping[str, float]] = dict
+        #: How long jobs have waited for what, filled by looks after cycles.
+        self.job_times = JobTimes()
         self._one, self._waiting = asyncio.Lock(), Counter[str]()
         self._folder: TemporaryDirectory[str] | None = None
         self._snapshot_of: Live | None = None
@@ -202,9 +206,10 @@ class AnswerPages:
         path = Path(self._folder.name, "cycle.pumice")
         if self._share.is_due or self._snapshot_of is not live:
             snapshot, conf = await live.look(_taken)
-            snapshot = replace(snapshot, notes={**snapshot.notes, **self.notes()})
-            began = time.monotonic()
-            cycle = Cycle(snapshot, time.time(), conf.file, lenient=bool(conf.policy.warnings))
+            now, began = time.time(), time.monotonic()
+            further = {**self.notes(), **waited_notes(self.job_times, now)}
+            snapshot = replace(snapshot, notes={**snapshot.notes, **further})
+            cycle = Cycle(snapshot, now, conf.file, lenient=bool(conf.policy.warnings))
             await asyncio.to_thread(snapshot_file.write_cycle, path, cycle)
             self._share.took(began)
             self._snapshot_of = live

@@ -6,20 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pumice.answers.codes import Code
 from pumice.answers.requests import waiting_amounts
 from pumice.answers.waiting_codes import waiting_codes
 from pumice.columns.counting import PENDING
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.devices.gpu import is_gpu
 from pumice.runtime.cycle_end import state_of
+from pumice.runtime.job_states import CODES, NUMBER_OF
 from pumice.runtime.serving.time_share import TimeShare
 from pumice.runtime.telemetry.metrics import Labels, Metrics
 
 #: Reading the reasons of thousands of jobs takes longer than a cycle that changes little: at most 1/100 of the time.
 _SHARE = 100.0
-_CODES = tuple(Code)
-_NUMBER_OF = {code: number for number, code in enumerate(_CODES)}
 #: Jobs that wait, their pods that wait, and the GPUs that these ask for.
 _NAMES = ("waiting_jobs", "waiting_pods", "waiting_gpus")
 
@@ -49,13 +47,13 @@ class WaitingMetrics:
             self._metrics.replace(name, {})
 
     def _report(self, outcome: Outcome) -> None:
-        found = [(row, _NUMBER_OF[code]) for row, code in waiting_codes(outcome)]
+        found = [(row, NUMBER_OF[code]) for row, code in waiting_codes(outcome)]
         rows, numbers = np.array(found, dtype=np.int64).reshape(-1, 2).T
         tables = outcome.tables
         gpus = [column for column, name in enumerate(tables.axis.names) if is_gpu(name)]
         pods = tables.jobs.counts[rows, PENDING]
         asked = waiting_amounts(tables)[rows][:, gpus].sum(axis=1) / 1000.0
         for name, amounts in zip(_NAMES, (np.ones(len(rows)), pods, asked), strict=True):
-            sums = np.bincount(numbers, weights=amounts, minlength=len(_CODES)).tolist()
-            series: dict[Labels, float] = {(code.value,): sums[number] for number, code in enumerate(_CODES)}
+            sums = np.bincount(numbers, weights=amounts, minlength=len(CODES)).tolist()
+            series: dict[Labels, float] = {(code.value,): sums[number] for number, code in enumerate(CODES)}
             self._metrics.replace(name, series)

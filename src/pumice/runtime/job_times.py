@@ -18,7 +18,7 @@ from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray
 from pumice.framework.cycle.outcome import Outcome
 from pumice.reasons.shown_names import ShownNames
-from pumice.web.summary import CODES, EMPTY, ENDED, NUMBER_OF, STARTS, STATES, WAITS, states_of
+from pumice.runtime.job_states import CODES, EMPTY, ENDED, NUMBER_OF, STARTS, STATES, WAITS, states_of
 
 #: Jobs that are followed, and moments of all of them.
 JOBS_MAX, MOMENTS_MAX = 20_000, 1 << 17
@@ -26,6 +26,7 @@ JOBS_MAX, MOMENTS_MAX = 20_000, 1 << 17
 GONE = "gone"
 LABELS = (*STATES, *(code.value for code in CODES), GONE)
 _GONE = len(LABELS) - 1
+_FIRST_CODE = len(STATES)
 _OVER = (STATES[ENDED], GONE)
 #: Labels of jobs with pods on nodes.
 _HOLDING = ("starts", "partly runs", "runs")
@@ -54,7 +55,7 @@ def job_states(outcome: Outcome) -> JobStates:
     place[rows] = np.arange(len(rows))
     for row, code in waiting_codes(outcome):
         if label[place[row]] in (WAITS, EMPTY):
-            label[place[row]] = len(STATES) + NUMBER_OF[code]
+            label[place[row]] = _FIRST_CODE + NUMBER_OF[code]
     names, shown = [jobs.uids[row] for row in rows.tolist()], ShownNames(tables)
     return JobStates(
         outcome.now,
@@ -213,6 +214,18 @@ class JobTimes:
         self._moments += len(rows)
 
     # -- reading -------------------------------------------------------------------------------------------------------
+
+    def waits(self, until: float) -> Iterator[tuple[str, str, float]]:
+        """Yield the name of each job that waits now, each code for which it waited, and for how many seconds.
+        ``until``: as in ``of``."""
+        for name, slot in self._slot.items():
+            now = int(self._label[slot])
+            if not _FIRST_CODE <= now < _GONE:
+                continue
+            seconds = self._seconds[slot, _FIRST_CODE:_GONE].astype(np.float64)
+            seconds[now - _FIRST_CODE] += max(self.at, until) - self._since[slot]
+            for place in seconds.nonzero()[0].tolist():
+                yield name, CODES[place].value, float(seconds[place])
 
     def of(self, name: str, until: float = -np.inf) -> JobTime | None:
         """Return a job over time, None for one that is not followed. ``until``: when the last cycle ended, if nothing

@@ -7,7 +7,7 @@ import pytest
 
 from pumice.answers.codes import Code
 from pumice.answers.world import Trials
-from pumice.web.job_times import GONE, LABELS, JobStates, JobTimes, Moment, job_states
+from pumice.runtime.job_times import GONE, LABELS, JobStates, JobTimes, Moment, job_states
 from tests.unit.web.worlds import world
 
 ROOM, RUNS, STARTS, WAITS = Code.ROOM.value, "runs", "starts", "waits"
