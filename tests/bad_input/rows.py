@@ -83,6 +83,19 @@ def in_workload(dialect: str, count: int, group: str = "") -> list[Obj]:
     return found
 
 
+def _config_map(name: str) -> Obj:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def _needing(name: str, dialect: str) -> list[Obj]:
+    """Return pods of PodGroup g that take variables from a ConfigMap."""
+    found = pods(dialect, 2)
+    for each in found:
+        container = {**each["spec"]["containers"][0], "envFrom": [{"configMapRef": {"name": name}}]}
+        each["spec"] = {**each["spec"], "containers": [container]}
+    return found
+
+
 def _circle(dialect: str) -> list[Obj]:
     above = [native("CompositePodGroup", "a", 1, "b"), native("CompositePodGroup", "b", 1, "a")]
     return [*above, native("PodGroup", "g", 2, "a"), *pods(dialect, 2)]
@@ -113,6 +126,12 @@ _NO_POD_GROUP = "pod group g of Workload {namespace}/w, which spec.workloadRef n
     f"{_NATIVE}/v1alpha1"
 )
 ROWS = (
+    Row(
+        "a ConfigMap that is not there",
+        lambda dialect: [_config_map("other"), native("PodGroup", "g", 2), *_needing("gone", dialect)],
+        "Missing required configmaps: [gone]",
+        only="kai",
+    ),
     Row(
         "a name of a sub-group that is no DNS label",
         lambda dialect: _kai_group(dialect, [{"name": "Work_1", "minMember": 2}], "work_1"),

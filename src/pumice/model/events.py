@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from pumice.model.bind_request import BindRequest
+from pumice.model.config_map import ConfigMap
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
@@ -44,6 +45,7 @@ Object = (
     | NodeUsage
     | QueueHistory
     | BindRequest
+    | ConfigMap
     | Numatopology
     | NodeResourceTopology
 )

@@ -195,6 +195,7 @@ class PodSpec(Struct, frozen=True):
     # None: one container asks for all, or none of its resources can be aligned.
     containers: ContainerRequests | None = None
     devices: DeviceAsk | None = None  # cards that pods share, in Volcano's words
+    missing_config_maps: tuple[str, ...] = ()  # that it needs, and that do not exist
 
 
 class PodCondition(Struct, frozen=True):
@@ -216,6 +217,7 @@ class Pod(Struct, frozen=True):
     templates, and ``claim_entries``: names of claims within the pod, both at the positions of ``spec.resource_claims``;
     the latter only for pods with a PodGroup of Kubernetes, which may share claims. ``finish_time``: when its last
     container ended, None while one runs. ``active_deadline_s``: the kubelet ends it so long after its start.
+    ``config_maps``: ConfigMaps without which it cannot start, of a pod without a node.
     """
 
     namespace: str
@@ -242,6 +244,7 @@ class Pod(Struct, frozen=True):
     claim_entries: tuple[str, ...] = ()
     finish_time: float | None = None
     active_deadline_s: float | None = None
+    config_maps: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

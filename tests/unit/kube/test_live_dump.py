@@ -14,15 +14,18 @@ from msgspec.structs import replace
 from pumice.cycle import run_cycle
 from pumice.kube.api.encode_objects import object_of
 from pumice.kube.scheduler.dump import SNAPSHOT_NAME, write_dump
+from pumice.model.config_map import ConfigMap
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
 from pumice.runtime.digest import Digest
+from pumice.runtime.files.manifests import load_manifests
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.policy.conf import policy_of
 from pumice.sim.scenes.inputs import read_inputs
+from pumice.state.config_maps import with_config_maps
 from pumice.state.group_trees import with_trees
 from pumice.state.store import Store
 from pumice.testing.build import node, pod, podgroup, pods, queue
@@ -122,6 +125,10 @@ TERM = "{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpression
         pytest.param(
             "spec: {containers: [{name: a}], workloadRef: {name: w, podGroup: g}, schedulingGroup: {podGroupName: g}}",
             id="of a native podgroup and of a pod group",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a, envFrom: [{configMapRef: {name: c}}]}, {name: b}]}",
+            id="with a ConfigMap",
         ),
     ],
 )
@@ -363,6 +370,21 @@ def test_a_dump_has_the_workload_of_pod_groups(tmp_path: Path) -> None:
     taken, expected = decided(store, DEFAULT_CONF, NOW)
     assert len(taken) == 2
     assert digest == expected
+
+
+def test_a_dump_has_the_config_maps_that_exist(tmp_path: Path) -> None:
+    """Under KAI's language: one pod lacks a ConfigMap, and another of the same namespace does not."""
+    needing = [
+        replace(pod(name, "g"), config_maps=names) for name, names in (("a", ("there", "gone")), ("b", ("there",)))
+    ]
+    store = Store()
+    for obj in with_config_maps([ConfigMap("ns", "there"), node("n"), queue(), podgroup("g", 1), *needing]):
+        store.apply(Seen(obj))
+    write_dump(store, DEFAULT_CONF, tmp_path, NOW)
+    (folder,) = tmp_path.iterdir()
+    read = load_manifests([folder]).objects
+    lacking = {each.key: each.spec.missing_config_maps for each in read if isinstance(each, Pod)}
+    assert lacking == {"ns/a": ("gone",), "ns/b": ()}
 
 
 def _ref(name: str) -> str:

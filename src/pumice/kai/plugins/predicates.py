@@ -81,6 +81,8 @@ class Predicates:
     def not_yet(self, cls: TaskClass) -> Unfit | None:
         """Return why no node can take pods of the class, or None."""
         spec = cls.spec
+        if spec.missing_config_maps:
+            return Unfit(f"Missing required configmaps: [{' '.join(spec.missing_config_maps)}]", Code.UNRESOLVABLE)
         # Here and not node by node, so that the reason names the annotation that is wrong, and no eviction is tried for
         # it.
         if spec.gpu_share is not None and spec.gpu_share.problem:

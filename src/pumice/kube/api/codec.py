@@ -18,6 +18,7 @@ _PARTIAL: dict[str, Any] = {
     each.__name__: each
     for each in (
         partial_decoding.Pod,
+        partial_decoding.ConfigMap,
         partial_decoding.Node,
         partial_decoding.PriorityClass,
         partial_decoding.StorageClass,

@@ -34,6 +34,7 @@ from pumice.kube.api.encode_volumes import (
     volume_object,
 )
 from pumice.model.bind_request import BindRequest
+from pumice.model.config_map import ConfigMap
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
@@ -103,6 +104,9 @@ def object_of(value: Object) -> Obj:
             return csi_node_object(value)
         case CSIStorageCapacity():
             return storage_capacity_object(value)
+        case ConfigMap():
+            metadata = {"namespace": value.namespace, "name": value.name}
+            return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         case BindRequest():
             return kai_bind_request(value)
         case PodDisruptionBudget():
@@ -167,8 +171,12 @@ def _pod(pod: Pod) -> Obj:
             {"name": f"r{i}", "resourceClaimName": made} for i, made in enumerate(pod.made_claims) if made
         ],
     )
+    spec = _spec(pod.spec)
+    if pod.config_maps:
+        needed = [{"configMapRef": {"name": name}} for name in pod.config_maps]
+        spec["containers"] = [{**spec["containers"][0], "envFrom": needed}, *spec["containers"][1:]]
     spec = {
-        **_spec(pod.spec),
+        **spec,
         **nonempty(
             schedulerName=pod.scheduler_name,
             nodeName=pod.node_name,

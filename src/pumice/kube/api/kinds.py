@@ -69,6 +69,7 @@ NODES = Kind("", "v1", "nodes", "Node", namespaced=False, needed=True)
 NAMESPACES = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
 RESOURCE_QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota")
 PRIORITY_CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap", gives="waiting for ConfigMaps")
 DISRUPTION_BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 POD_GROUPS = Kind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", gives="gang scheduling")
 QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False, gives="queues")
@@ -173,6 +174,7 @@ KAI_FOLLOWED = (
     NATIVE_POD_GROUPS,
     KAI_POD_GROUPS,
     BIND_REQUESTS,
+    CONFIG_MAPS,
     *_CLAIMED,
     PODS,
 )

@@ -26,7 +26,33 @@ class OnlyMeta(TypedDict, total=False):
     metadata: Meta | None
 
 
+class _ConfigMapRef(TypedDict, total=False):
+    name: Any
+    optional: Any
+
+
+class _Source(TypedDict, total=False):
+    configMap: _ConfigMapRef | None
+    configMapRef: _ConfigMapRef | None
+    configMapKeyRef: _ConfigMapRef | None
+
+
+class _Variable(TypedDict, total=False):
+    valueFrom: _Source | None
+
+
+class _Mount(TypedDict, total=False):
+    name: Any
+
+
+class _Projected(TypedDict, total=False):
+    sources: list[_Source] | None
+
+
 class _Container(TypedDict, total=False):
+    env: list[_Variable] | None
+    envFrom: list[_Source] | None
+    volumeMounts: list[_Mount] | None
     name: Any
     image: Any
     resources: Any
@@ -38,6 +64,8 @@ class _Volume(TypedDict, total=False):
     name: Any
     persistentVolumeClaim: Any
     ephemeral: Any
+    configMap: _ConfigMapRef | None
+    projected: _Projected | None
 
 
 class _PodSpec(TypedDict, total=False):
@@ -85,6 +113,10 @@ class _PodStatus(TypedDict, total=False):
     containerStatuses: list[_ContainerStatus] | None
     initContainerStatuses: list[_ContainerStatus] | None
     resourceClaimStatuses: Any
+
+
+class ConfigMap(OnlyMeta):
+    """Without its contents, which may be large."""
 
 
 class Pod(TypedDict, total=False):

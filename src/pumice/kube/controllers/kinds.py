@@ -9,6 +9,7 @@ import msgspec
 from pumice.kube.api.codec import BadObject, Codec, Object
 from pumice.kube.api.errors import NO_JSON, clean
 from pumice.kube.api.kinds import (
+    CONFIG_MAPS,
     KAI_POD_GROUPS,
     KAI_QUEUES,
     NAMESPACES,
@@ -28,7 +29,6 @@ CRON_JOBS = Kind("batch.volcano.sh", "v1alpha1", "cronjobs", "CronJob")
 JOB_FLOWS = Kind("flow.volcano.sh", "v1alpha1", "jobflows", "JobFlow")
 JOB_TEMPLATES = Kind("flow.volcano.sh", "v1alpha1", "jobtemplates", "JobTemplate")
 COMMANDS = Kind("bus.volcano.sh", "v1alpha1", "commands", "Command")
-CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SERVICES = Kind("", "v1", "services", "Service")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 SECRETS = Kind("", "v1", "secrets", "Secret")

@@ -8,6 +8,7 @@ from typing import Any
 
 from pumice.kube.writers.pending_writes import is_older
 from pumice.kube.writers.refused_evictions import RefusedEvictions
+from pumice.model.config_map import ConfigMap
 from pumice.model.decisions import Decision, Evict
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
@@ -15,6 +16,7 @@ from pumice.model.pod import Pod
 from pumice.model.queue import Queue
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.state.config_maps import ConfigMapNames
 from pumice.state.group_trees import GroupTrees
 
 
@@ -42,6 +44,7 @@ class InformerCache:
         self._placed: dict[str, set[str]] = {}  # PodGroup -> its pods that hold nodes or have succeeded
         self._news: list[Event] = []
         self._trees = GroupTrees()
+        self._config_maps = ConfigMapNames()
         self._refused_evictions = RefusedEvictions()
         self._lock = Lock()
 
@@ -56,6 +59,11 @@ class InformerCache:
         PodGroup in ``groups``, or ()."""
         with self._lock:
             return self._trees.members_of(tree)
+
+    def has_config_map(self, config_map: ConfigMap) -> bool:
+        """Return True if a ConfigMap is known already."""
+        with self._lock:
+            return config_map in self._config_maps
 
     def give_back(self, decision: Decision) -> None:
         """Give back a decision that could not be carried out. A pod whose eviction failed is spared for a while."""
@@ -129,8 +137,9 @@ class InformerCache:
         if isinstance(event, Undone):
             self._take_in(event)
             return
-        for each in self._trees.pass_on(event):
-            self._take_in(each)
+        for noted in self._config_maps.pass_on(event):
+            for each in self._trees.pass_on(noted):
+                self._take_in(each)
 
     def _take_in(self, event: Event) -> None:
         if isinstance(event, Seen) and isinstance(event.obj, Pod):

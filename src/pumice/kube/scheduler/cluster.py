@@ -37,6 +37,7 @@ from pumice.kube.writers.statuses import Statuses
 from pumice.kube.writers.work_queue import WorkQueue
 from pumice.kube.writers.writing import AS_VOLCANO_DOES, UNTIMED, Timers, Writing
 from pumice.model.bind_request import BindRequest
+from pumice.model.config_map import ConfigMap
 from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
@@ -163,7 +164,10 @@ class KubeCluster:
         self.changed()
 
     def _is_heartbeat(self, obj: Object) -> bool:
-        """Return True if a node's change does not matter to a scheduler: kubelets write its status all the time."""
+        """Return True if a node's change does not matter to a scheduler: kubelets write its status all the time. Of a
+        ConfigMap only the existence matters."""
+        if isinstance(obj, ConfigMap):
+            return self.cache.has_config_map(obj)
         if not isinstance(obj, Node):
             return False
         known = self.cache.nodes.get(obj.name)

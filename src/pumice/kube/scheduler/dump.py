@@ -17,7 +17,9 @@ import msgspec
 
 from pumice.columns.snapshot import Snapshot
 from pumice.kube.api.encode_objects import object_of
+from pumice.model.config_map import ConfigMap
 from pumice.model.events import Object
+from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.files.known_objects import groups_in, pods_in
 from pumice.runtime.files.snapshot_file import Cycle, write_cycle
@@ -41,6 +43,7 @@ def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[O
         "queues": list(store.queues.values()),
         "podgroups": list(_as_heard(groups_in(snapshot.tables))),
         "pods": list(_as_heard(pods_in(snapshot.tables, now))),
+        **_config_maps(pods_in(snapshot.tables, now)),
         **{name: values for name, values in store.beside().items() if values},
     }
 
@@ -56,6 +59,23 @@ def _as_heard(objects: Iterable[Object]) -> Iterator[Object]:
             yield from tuple(apart((each,))) or (each,)
     # All at once: several pod groups may be of one Workload.
     yield from apart(of_workloads)
+
+
+def _config_maps(pods: Iterable[Pod]) -> dict[str, list[Object]]:
+    """Return ConfigMaps by name of their file, with which the same ones are missing as for these pods; empty if none
+    is missing."""
+    needing = [pod for pod in pods if pod.config_maps]
+    # None is looked for in a namespace without any, and each namespace of a cluster has this one.
+    found = {(pod.namespace, "kube-root-ca.crt") for pod in needing if pod.spec.missing_config_maps}
+    places = {namespace for namespace, _ in found}
+    found |= {
+        (pod.namespace, name)
+        for pod in needing
+        if pod.namespace in places
+        for name in pod.config_maps
+        if name not in pod.spec.missing_config_maps
+    }
+    return {"configmaps": [ConfigMap(*each) for each in sorted(found)]} if found else {}
 
 
 def write_dump(

@@ -50,6 +50,7 @@ from pumice.runtime.telemetry.cycle_metrics import CycleTimer, report_bound, rep
 from pumice.runtime.telemetry.kai_metrics import report_bind_written, report_kai_cycle, report_usage_asked
 from pumice.runtime.telemetry.metrics import Metrics
 from pumice.runtime.telemetry.waiting_metrics import WaitingMetrics
+from pumice.state.config_maps import with_config_maps
 from pumice.state.group_trees import with_trees
 from pumice.state.store import Store
 
@@ -356,7 +357,7 @@ class Live:
         while len(self.cluster.in_flight) and not self._stopping.is_set():
             await asyncio.sleep(0.1)
         self.cluster.drain()  # the reflectors have all of it
-        self.loop.fill_anew(self._empty_store(), with_trees(self.informers.counted()))
+        self.loop.fill_anew(self._empty_store(), with_trees(with_config_maps(self.informers.counted())))
 
     def _dump(self, folder: Path) -> None:
         """Write a dump in the thread of cycles, which alone may touch the store."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pumice.model.bind_request import BindRequest
+from pumice.model.config_map import ConfigMap
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.devices.numa import NodeResourceTopology, Numatopology
 from pumice.model.disruption import PodDisruptionBudget
@@ -15,6 +16,7 @@ from pumice.model.manifest.claims import (
     read_resource_claim_template,
     read_resource_slice,
 )
+from pumice.model.manifest.config_maps import read_config_map
 from pumice.model.manifest.disruption import read_disruption_budget
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
 from pumice.model.manifest.hypernodes import read_hypernode
@@ -82,6 +84,7 @@ Value = (
     | HyperNode
     | Topology
     | BindRequest
+    | ConfigMap
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
@@ -224,6 +227,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
     ("v1", "Node"): lambda _, obj: read_node(obj),
     ("v1", "ResourceQuota"): lambda _, obj: read_resource_quota(obj),
+    ("v1", "ConfigMap"): lambda _, obj: read_config_map(obj),
     ("policy/v1", "PodDisruptionBudget"): lambda _, obj: read_disruption_budget(obj),
     ("scheduling.k8s.io/v1", "PriorityClass"): lambda _, obj: read_priority_class(obj),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): lambda decoder, obj: read_pod_group(obj, decoder.default_queue),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pumice.model.manifest.needed_config_maps import needed_config_maps
 from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, gates, read_pod_spec
 from pumice.model.manifest.reading.fields import (
     NAME_MAX,
@@ -70,6 +71,8 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         claim_entries=_claim_entries(spec) if spec.get("schedulingGroup") else (),
         finish_time=_finish_time(status),
         active_deadline_s=maybe_whole(spec, "activeDeadlineSeconds", "spec", 1),
+        # A pod on a node has been let through, whatever it lacks.
+        config_maps=() if spec.get("nodeName") else needed_config_maps(spec, annotations),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from pumice.model.config_map import ConfigMap
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
 from pumice.model.manifest.decoder import where as object_name
@@ -28,6 +29,7 @@ from pumice.runtime.memory import without_collector
 from pumice.runtime.problems.native_groups import tree_problems
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 from pumice.runtime.problems.validation import validate_cluster
+from pumice.state.config_maps import with_config_maps
 from pumice.state.group_trees import apart, with_trees
 
 __all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
@@ -47,7 +49,7 @@ class Manifests(Struct, frozen=True):
 
 
 def load_manifests(
-    paths: Iterable[str | Path], decoder: Decoder | None = None, beside: Iterable[Object] = ()
+    paths: Iterable[str | Path], decoder: Decoder | None = None, beside: Iterable[Object] | None = None
 ) -> Manifests:
     """Read everything in these files and folders (``*.yaml``, ``*.yml`` and ``*.json``, also in sub-folders, by name).
 
@@ -55,6 +57,7 @@ def load_manifests(
     numeric resourceVersion, then the latest creation, then the last by its canonical text. What LimitRanges and
     RuntimeClasses would add to pods at admission is filled in. ``beside``: groups and pods of Kubernetes' own gangs
     that exist, which groups in the files may belong to; they are among the objects that are returned, as they are then.
+    None: the files are all there is.
     """
     reading = _Reading(decoder or Decoder())
     with without_collector():
@@ -195,7 +198,7 @@ class _Reading:
         for where, obj in default_queues(queues) if moved else ():
             self._read(where, obj)
 
-    def result(self, beside: Iterable[Object]) -> Manifests:
+    def result(self, beside: Iterable[Object] | None) -> Manifests:
         for where, obj in self.kai_pods.read():
             self._read(where, obj)
         self._put_groups_in_kais_queue()
@@ -222,7 +225,11 @@ class _Reading:
         for kind, count in self.unparsable.items():
             where = self.first_unparsable[kind] + (f" and {count - 1} more" if count > 1 else "")
             self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
-        objects = with_trees([*apart(beside), *(value for value, _ in self.objects.values())])
+        read: list[Any] = [value for value, _ in self.objects.values()]
+        # Beside the objects of a cluster, files have not all ConfigMaps, so none is looked for.
+        if beside is not None:
+            read = [each for each in read if not isinstance(each, ConfigMap)]
+        objects = with_trees([*apart(beside or ()), *with_config_maps(read)])
         self.problems += tree_problems(objects)
         return Manifests(tuple(objects), tuple(self.problems))
 

@@ -67,6 +67,7 @@ def _is_plain(cluster: SimCluster, job: str, pods: Sequence[Pod]) -> bool:
         return False
     spec = pods[0].spec
     beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
+    beside = beside or spec.missing_config_maps
     plain = not beside and spec.affinity == NO_AFFINITY
     return plain and all(pod.spec == spec and not pod.gates and not pod.unparsable for pod in pods)
 

@@ -146,6 +146,7 @@ def _is_plain(pod: Pod) -> bool:
     """Return True if only the room on nodes decides where a pod can run."""
     spec = pod.spec
     beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
+    beside = beside or spec.missing_config_maps
     return not (beside or pod.gates or pod.unparsable or pod.nominated_node) and spec.affinity == NO_AFFINITY
 
 

@@ -57,7 +57,7 @@ class Inputs(Struct, frozen=True):
 def read_inputs(
     paths: Iterable[str],
     nodes: str | None = None,
-    beside: Iterable[Object] = (),
+    beside: Iterable[Object] | None = None,
     cluster: Sequence[Object] = (),
 ) -> Inputs:
     """Read everything that the paths name. What is unreadable becomes a problem, and the rest is used.

@@ -20,7 +20,7 @@ from pumice.sim.scenes.scene import Scene
 
 
 def read_manifests(
-    paths: Iterable[str], beside: Iterable[Object] = (), cluster: Sequence[Object] = ()
+    paths: Iterable[str], beside: Iterable[Object] | None = None, cluster: Sequence[Object] = ()
 ) -> tuple[Scene, float]:
     """Return the scene of all these files and folders, and the newest creationTimestamp, 0 if there is none.
     ``beside``: groups and pods of Kubernetes' own gangs that exist, as ``load_manifests`` takes them. ``cluster``:
