@@ -60,6 +60,8 @@ class Waiting:
         self._requests: dict[int, tuple[float, ...]] = {}
         self._ahead: dict[Hashable, Ahead] = {}
         self._ahead_for = -1
+        self._below: dict[tuple[int, ...], dict[int, list[int]]] = {}
+        self._runs: dict[tuple[int, tuple[int, ...]], list[int]] = {}
 
     @property
     def leaves(self) -> Collection[int]:
@@ -94,6 +96,35 @@ class Waiting:
             found = self._requests[job] = tuple(amount)
         return found
 
+    def below(self, above: tuple[int, ...]) -> dict[int, list[int]]:
+        """Return the children of a queue, by the path of that queue upwards, each with those of the leaves below it.
+        () is the path above the roots."""
+        if above not in self._below:
+            found: dict[int, list[int]] = {}
+            for leaf in self.leaves:
+                path = queue_tree(self._ssn).path[leaf]
+                if len(path) > len(above) and tuple(path[len(path) - len(above) :]) == above:
+                    found.setdefault(path[len(path) - len(above) - 1], []).append(leaf)
+            self._below[above] = found
+        return self._below[above]
+
+    def run_ends(self, leaf: int, left_out: tuple[int, ...]) -> list[int]:
+        """Return for each position in a queue where jobs with another request begin. Positions that are left out end
+        no run, and their jobs are not asked."""
+        # Kept, since a queue may have hundreds of equal jobs, and each placement comes to them again.
+        if (leaf, left_out) not in self._runs:
+            line, out = self.line(leaf), set(left_out)
+            ends, after = [len(line)] * len(line), -1
+            for at in reversed(range(len(line))):
+                if at in out:
+                    continue
+                if after >= 0:
+                    is_equal = self.request(line[at][1]) == self.request(line[after][1])
+                    ends[at] = ends[after] if is_equal else after
+                after = at
+            self._runs[leaf, left_out] = ends
+        return self._runs[leaf, left_out]
+
     def ahead(self, job: int) -> dict[Hashable, Ahead]:
         """Return what was found to be ahead of entries while victims for one job are sought."""
         # Not shared with the next job: it would pay less after a job that was searched for than after one that is known
@@ -105,6 +136,7 @@ class Waiting:
     def changed(self, jobs: Collection[int]) -> None:
         """Update jobs whose tasks moved in a commit."""
         self._ahead_for = -1
+        self._runs.clear()
         for job in jobs:
             # Only jobs that moved: a request follows from the tasks of its own job.
             self._requests.pop(job, None)
@@ -131,16 +163,11 @@ class NextQueue:
     ) -> None:
         self._ssn, self._waiting, self._entries, self._request = ssn, waiting, entries, request
         self._steps, self._tree, self._known = steps_of(ssn), queue_tree(ssn), waiting.ahead(job)
-        self._rests_on = ssn.hooks.reading(queue_request_order, points.queue_order).rests_on(ssn.world)
+        self._rests_on: Hashable = ()
         self._passed: dict[int, int] = {}
         self._own = own
         #: By leaf, the positions of own jobs among the pending ones.
         self._left_out: dict[int, tuple[int, ...]] = {}
-        for each in own:
-            if each in waiting:
-                leaf = int(ssn.tables.jobs.queue[each])
-                at = bisect_left(waiting.line(leaf), (waiting.key(each), each))
-                self._left_out[leaf] = (*self._left_out.get(leaf, ()), at)
         # The queues that are compared, each with its leaves, with the number of pending jobs before the next entry of
         # each leaf, and with those before its own next entry.
         self._below: dict[int, list[int]] = {}
@@ -150,6 +177,9 @@ class NextQueue:
 
     def choose(self) -> int:
         """Return the queue of which an entry is next, or -1 if no step is left."""
+        # At the first choice, which most placements do not need: their entries are in one queue.
+        if not self._leaves:
+            self._begin()
         if len(self._entries) != self._leaves:
             self._divide()
         while True:
@@ -187,6 +217,16 @@ class NextQueue:
         waiting, at = self._waiting.line(leaf), self._passed.get(leaf, 0)
         return at < len(waiting) and waiting[at] < entry
 
+    def _begin(self) -> None:
+        """Find the own jobs among the pending ones, and what the order of queues rests on."""
+        ssn, waiting = self._ssn, self._waiting
+        self._rests_on = ssn.hooks.reading(queue_request_order, points.queue_order).rests_on(ssn.world)
+        for each in self._own:
+            if each in waiting:
+                leaf = int(ssn.tables.jobs.queue[each])
+                at = bisect_left(waiting.line(leaf), (waiting.key(each), each))
+                self._left_out[leaf] = (*self._left_out.get(leaf, ()), at)
+
     def _divide(self) -> None:
         """Find the queues to compare: children of the lowest queue above all entries that have entries below them."""
         paths, self._leaves = self._tree.path, len(self._entries)
@@ -194,14 +234,12 @@ class NextQueue:
         level = 1
         while all(path[-level] == first[-level] for path in others):
             level += 1
-        above, below = first[len(first) - level + 1 :], dict[int, list[int]]()
-        for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
-            path = paths[leaf]
-            if len(path) >= level and path[len(path) - level + 1 :] == above:
-                below.setdefault(path[-level], []).append(leaf)
-        self._below = {
-            queue: leaves for queue, leaves in below.items() if any(leaf in self._entries for leaf in leaves)
-        }
+        pending = self._waiting.below(tuple(first[len(first) - level + 1 :]))
+        self._below = {}
+        for leaf in self._entries:
+            queue = paths[leaf][-level]
+            leaves = self._below.get(queue) or pending.get(queue, [])
+            self._below[queue] = leaves if leaf in leaves else [*leaves, leaf]
         # A queue may be compared in place of the one above it.
         self._ahead = {queue: ahead for queue, ahead in self._ahead.items() if queue in self._below}
 
@@ -287,9 +325,6 @@ class NextQueue:
 
     def _pass_over(self, leaf: int, end: int, passed: dict[int, int]) -> None:
         """Pass over the next pending job of a queue, and the following ones with the same request."""
-        line, at = self._waiting.line(leaf), passed[leaf]
-        request = self._waiting.request(line[at][1])
         # With an equal request the comparison would choose the same queue again.
-        while at < end and (line[at][1] in self._own or self._waiting.request(line[at][1]) == request):
-            at += 1
-        passed[leaf] = at
+        ends = self._waiting.run_ends(leaf, self._left_out.get(leaf, ()))
+        passed[leaf] = min(ends[passed[leaf]], end)
