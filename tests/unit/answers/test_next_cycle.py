@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from pumice.answers.codes import Code
+from tests.unit.answers.test_whatif_trees import QUEUE
 from tests.unit.cli.kit import GOOD, run
+from tests.unit.cli.test_native_groups import node
+from tests.unit.volcano.gangs.test_tree_placement import group, pods
 
 MORE = """
 ---
@@ -31,6 +35,16 @@ def test_bound_admitted_and_waiting_jobs_are_named(tmp_path: Path) -> None:
     assert [(each["job"], each["code"]) for each in found.json["waiting"]] == [("ns/large", Code.ROOM.value)]
     text = run("next", path).out
     assert "1 pod bound, 2 jobs admitted, 1 job waiting" in text and "bound     ns/good  1 pod on n1 (1)" in text
+
+
+def test_a_native_gang_is_bound_and_not_named_as_admitted(tmp_path: Path) -> None:
+    """Kubernetes' own PodGroups have no phase, so no cycle admits them."""
+    objects = [QUEUE, node("n", 2), group("a", 1, ""), *pods("volcano", "a", 1)]
+    path = tmp_path / "now.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    found = run("next", path, "--json").json
+    assert found["bound"] == {"ml/a": {"n": 1}} and found["admitted"] == []
+    assert "1 pod bound" in (text := run("next", path).out) and "admitted" not in text
 
 
 def test_a_server_is_asked_about_no_files(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from pumice.cli.main import main
@@ -30,6 +31,20 @@ def test_json_has_the_schema_and_the_proof() -> None:
     assert [part["code"] for part in found["reason"]] == ["Shortage"]
     assert found["proof"]["minimal"] is True and found["proof"]["cut"] is False
     assert found["ways_out"] == []
+
+
+@pytest.mark.parametrize(
+    ("job", "folder", "verdict", "meaning"),
+    [
+        ("ml/tf", "debug-gang", "never", "as things are it would not start even without all other jobs"),
+        ("ml/tf", "debug-gang-min-6", "starts", "it gets nodes in this cycle"),
+        ("demo/etl-1", "demo", "not now", "it starts once enough of the other jobs have ended"),
+    ],
+)
+def test_json_says_what_the_first_word_means(job: str, folder: str, verdict: str, meaning: str) -> None:
+    result = CliRunner().invoke(main, ["explain", job, str(ROOT / "examples" / folder), "--json", "--no-ways"])
+    found = json.loads(result.stdout)
+    assert found["verdict"] == verdict and found["verdict_means"].startswith(meaning)
 
 
 def test_a_job_that_is_not_there_is_wrong_input() -> None:
