@@ -39,6 +39,7 @@ class ConfigMapNames:
                 self._pods.get(key.partition("/")[0], {}).pop(key, None)
                 yield event
             case Seen(ConfigMap() as config_map):
+                # Controllers rewrite the contents of some all the time.
                 if config_map not in self:
                     self._names.setdefault(config_map.namespace, {})[config_map.name] = None
                     yield from self._pods_again(config_map.namespace)
@@ -62,6 +63,7 @@ class ConfigMapNames:
         """Yield the pods of a namespace that lack other ConfigMaps than before."""
         for key, pod in sorted(self._pods.get(namespace, {}).items()):
             noted = self._noted(pod)
+            # Most ConfigMaps of a namespace are needed by few of its pods.
             if noted != pod:
                 self._pods[namespace][key] = noted
                 yield Seen(noted)
@@ -78,8 +80,10 @@ def with_config_maps(objects: Iterable[Any]) -> list[Any]:
     """Return objects without ConfigMaps, with a note on each pod of those that it lacks."""
     listed, names = list(objects), ConfigMapNames()
     found = [each for each in listed if isinstance(each, ConfigMap)]
+    # Most inputs have none, and keep the list as it is.
     if not found:
         return listed
+    # All ConfigMaps first: with the names alone, no pod is passed on twice.
     for each in found:
         assert not list(names.pass_on(Seen(each))), "pods come later"
     others = (each for each in listed if not isinstance(each, ConfigMap))

@@ -61,6 +61,7 @@ class WorkloadGroups:
             return
         workload, group = named
         groups = self._pods[workload]
+        # Nothing is kept of what has gone: tenants create Workloads and pods without end.
         del groups[group][key]
         if not groups[group]:
             del groups[group]

@@ -164,12 +164,9 @@ class KubeCluster:
         self.changed()
 
     def _is_heartbeat(self, obj: Object) -> bool:
-        """Return True if a node's change does not matter to a scheduler: kubelets write its status all the time. Of a
-        ConfigMap only the existence matters."""
-        if isinstance(obj, ConfigMap):
-            return self.cache.has_config_map(obj)
+        """Return True if a change decides nothing: kubelets write statuses, and of a ConfigMap only the name counts."""
         if not isinstance(obj, Node):
-            return False
+            return isinstance(obj, ConfigMap) and self.cache.has_config_map(obj)
         known = self.cache.nodes.get(obj.name)
         return known is not None and replace(obj, resource_version=known.resource_version) == known
 

@@ -149,6 +149,7 @@ def _workload_groups(spec: Obj) -> tuple[WorkloadPodGroup, ...]:
     listed = tables(spec, "podGroups", "spec")
     if len(listed) > POD_GROUPS_MAX:
         raise FieldError("spec.podGroups", f"a list of {len(listed)}", f"at most {POD_GROUPS_MAX}")
+    # By name, since two pod groups of one name would leave it open which minimum its pods have.
     found: dict[str, WorkloadPodGroup] = {}
     for i, each in enumerate(listed):
         path = f"spec.podGroups[{i}]"

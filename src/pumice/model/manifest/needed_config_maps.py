@@ -22,10 +22,13 @@ def needed_config_maps(spec: Obj, annotations: Mapping[str, str]) -> tuple[str, 
         # A volume that no container mounts is not needed. Source: KAI.
         mounted = {mount.get("name") for each in containers for mount in _tables(each, "volumeMounts")}
         refs += (ref for each in volumes if each.get("name") in mounted for ref in _of_volume(each))
+    # Of most pods: they need no ConfigMap, and this is asked of each pod that is read.
     if not refs:
         return ()
+    # The binder writes them after the pod has its node, so that nothing would come of waiting for them.
     made = annotations.get(SHARED_GPU_ANNOTATION)
     names = {ref.get("name") for ref in refs if ref.get("optional") is not True}
+    # Sorted, so that equal pods have equal values whatever the order of their containers.
     found = sorted(name for name in names if isinstance(name, str) and name)
     return tuple(name for name in found if made is None or not name.startswith(made))
 

@@ -86,6 +86,7 @@ def group_of_workload(workload: Workload, ref: WorkloadRef) -> PodGroup | None:
     # Of a Workload that could not be read it is unknown which pod groups it has.
     if found is None and not workload.unparsable:
         return None
+    # Under the policy basic, each pod is enough for itself.
     minimum = found.min_count if found is not None else None
     return PodGroup(
         namespace=workload.namespace,
@@ -124,6 +125,7 @@ def workloads_of(groups: Iterable[PodGroup]) -> Iterator[Workload]:
             resource_version=group.resource_version,
             unparsable=group.unparsable,
         )
+        # Replicas of one pod group say the same of it.
         listed = WorkloadPodGroup(ref.group, group.min_member if native.is_gang else None)
         if listed not in workload.groups:
             workload = replace(workload, groups=(*workload.groups, listed))

@@ -99,7 +99,7 @@ HOOKS: dict[str, tuple[str, Any, Callable[[Any, Chooses], Any]]] = {
 #: Fields after whose change the pod no longer waits, or fits no node.
 UNPLACEABLE = {
     *("deletion", "gates", "node_name", "phase", "scheduler_name", "spec.affinity", "spec.claim_names"),
-    *("spec.node_selector", "spec.resource_claims"),
+    *("spec.missing_config_maps", "spec.node_selector", "spec.resource_claims"),
 }
 READS: dict[str, tuple[str, ...] | None] = {"by default": None, "rows": (ROWS,), "more": (ROWS, PODS, NOW)}
 

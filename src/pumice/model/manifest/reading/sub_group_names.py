@@ -28,6 +28,7 @@ def odd_sub_group_names(obj: Obj) -> Iterator[str]:
         # What is no string makes the PodGroup unreadable, and is named by its reader.
         if isinstance(each, dict) and isinstance(name := each.get(key), str) and name and not _is_label(name)
     )
+    # Cut here and not before: which names are odd is known only after reading them.
     yield from (what for _, what in zip(range(_REPORTED_MAX), found, strict=False))
 
 
