@@ -68,7 +68,7 @@ def relevant(world: World, job: str) -> Iterator[Lift]:
         Code.PORT: any(spec.host_ports for spec in specs),
         Code.VOLUME: any(spec.claim_names for spec in specs),
         Code.DEVICE: any(spec.resource_claims or spec.devices or spec.numa for spec in specs),
-        Code.AFFINITY: any(spec.affinity.pod_required for spec in specs) or _is_kept_apart(world),
+        Code.AFFINITY: any(spec.affinity.pod_required for spec in specs) or world.has_anti_affinity,
         Code.SPREAD: any(spec.spread for spec in specs),
         Code.DOMAIN: group is not None and has_topology(group),
     }
@@ -144,14 +144,9 @@ def _is_limited(queue: Queue) -> bool:
     return queue.capability is not None or kai or bool(queue.group_limits)
 
 
-def _is_kept_apart(world: World) -> bool:
-    """Return True if pods want to be away from others: also one that runs keeps others off."""
-    return any(isinstance(obj, Pod) and obj.spec.affinity.anti_required for obj in world.objects.values())
-
-
 def _quotas(world: World, job: str) -> list[ResourceQuota]:
     space = job.partition("/")[0]
-    return [obj for obj in world.objects.values() if isinstance(obj, ResourceQuota) and obj.namespace == space]
+    return [each for each in world.quotas if each.namespace == space]
 
 
 def with_more(found: Resource, name: str, amount: float) -> Resource:

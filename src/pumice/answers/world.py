@@ -23,7 +23,7 @@ from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Gone, Object, PodsSeen, Seen, key_of
 from pumice.model.node import Node
 from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
-from pumice.model.queue import Queue
+from pumice.model.queue import Queue, ResourceQuota
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
@@ -62,6 +62,15 @@ class World:
     @cached_property
     def queues(self) -> dict[str, Queue]:
         return {obj.name: obj for obj in self.objects.values() if isinstance(obj, Queue)}
+
+    @cached_property
+    def quotas(self) -> list[ResourceQuota]:
+        return [obj for obj in self.objects.values() if isinstance(obj, ResourceQuota)]
+
+    @cached_property
+    def has_anti_affinity(self) -> bool:
+        """True if pods want to be away from others: also one that runs keeps others off."""
+        return any(isinstance(obj, Pod) and obj.spec.affinity.anti_required for obj in self.objects.values())
 
     @cached_property
     def pods_of(self) -> dict[str, list[Pod]]:
