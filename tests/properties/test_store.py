@@ -7,6 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.model.config_map import ConfigMap
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -14,6 +15,7 @@ from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.composite import CompositePodGroup
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.model.workloads.workload import Workload
 from pumice.state.store import Store
 from tests.properties.changes import BESIDE, changes, key_in_kind
 from tests.properties.named import disagreements, named
@@ -67,6 +69,6 @@ def test_a_history_ends_like_a_fresh_start(objects: list[Object], data: st.DataO
 
 
 def test_every_kind_of_object_can_change() -> None:
-    """The strategy of changes knows all kinds but CompositePodGroup, which becomes a PodGroup before the store."""
+    """The strategy of changes knows all kinds but those of which PodGroups and pods are made before the store."""
     known = {*BESIDE, Pod, Node, PodGroup, Queue, PriorityClass, HyperNode}
-    assert set(Object.__args__) == known | {CompositePodGroup}
+    assert set(Object.__args__) == known | {CompositePodGroup, ConfigMap, Workload}

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator
 from functools import cached_property
 
-import numpy as np
 from msgspec.structs import replace
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import PIPELINED
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE
@@ -100,7 +100,7 @@ class Blockers:
         signature, rows = int(tables.jobs.signature[job]), tables.jobs.tasks[job]
         if signature not in self._looks_at_pods:
             # By class, because a job may have thousands of pods.
-            specs = (tables.classes.specs[each] for each in np.unique(tables.tasks.cls[rows]).tolist())
+            specs = (tables.classes.specs[each] for each in distinct(tables.tasks.cls[rows]).tolist())
             self._looks_at_pods[signature] = any(
                 spec.spread or spec.affinity.pod_required or spec.affinity.anti_required for spec in specs
             )

@@ -15,14 +15,14 @@ ADMITS = 'actions: "enqueue"\ntiers: [{plugins: [{name: gang}]}]\n'
 
 
 def test_the_blockers_of_equal_jobs_that_were_not_tried_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    nearest = Blockers.nearest
-    monkeypatch.setattr(Blockers, "nearest", lambda self, job: (asked.append(job), nearest(self, job))[1])
     sizes = {f"small{n}": "1" for n in range(10)} | {f"large{n}": "9" for n in range(10)}
     gangs = [
         each for name, cpu in sizes.items() for each in (podgroup(name, 2, phase="Inqueue"), *pods(name, 2, cpu=cpu))
     ]
     outcome = schedule_once([node("n1", cpu="4"), queue("default"), *gangs], policy(ADMITS), 1_000.0).outcome
+    asked: list[int] = []
+    nearest = Blockers.nearest
+    monkeypatch.setattr(Blockers, "nearest", lambda self, job: (asked.append(job), nearest(self, job))[1])
     found = dict(waiting_codes(outcome))
     assert len(found) == 20 and len(asked) == 2
     of_jobs = Blockers(outcome)

@@ -58,6 +58,8 @@ FOUND = {
     "any-list": ("argument names: cannot live with a value that a policy file may hold", "problems(**arguments)"),
     "grumbles": ("argument limit: is refused unclearly", "names the argument"),
 }
+#: Before this one a seed shows another problem of the plugin, that whole cycles differ.
+FIRST_SEED = {"odd-tasks": 11}
 #: Clusters in which a memo once answered what did not hold any more, and a few others.
 SEEDS = (0, 1, 7, 18, 26, 30)
 
@@ -82,7 +84,8 @@ def test_a_broken_plugin_is_found_and_reported(name: str, monkeypatch: pytest.Mo
     """Where, and what to write; how small a cluster gets that shows it is a test of its own."""
     monkeypatch.setattr(shrink, "ATTEMPTS_MAX", 5)
     problem, advice = FOUND[name]
-    report = report_on(name)
+    more = {"seeds": range(FIRST_SEED[name], FIRST_SEED[name] + 10)} if name in FIRST_SEED else {}
+    report = report_on(name, **more)
     assert report.startswith(f"plugin {name}, ")
     assert problem in report
     assert advice in report

@@ -13,8 +13,7 @@ from msgspec import json
 
 from pumice.kube.api.client import Client
 from pumice.kube.api.errors import ApiError
-from pumice.kube.api.kinds import PODS
-from pumice.kube.controllers.kinds import CONFIG_MAPS
+from pumice.kube.api.kinds import CONFIG_MAPS, PODS
 from pumice.model.devices.gpu import GpuShare, device_memory, gpu_portion, node_gpu_memory
 from pumice.model.pod import Pod
 

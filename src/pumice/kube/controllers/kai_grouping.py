@@ -15,9 +15,9 @@ from typing import Final
 from msgspec import Struct
 
 from pumice.kube.api.client import Client
-from pumice.kube.api.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, PRIORITY_CLASSES, Kind
+from pumice.kube.api.kinds import CONFIG_MAPS, KAI_POD_GROUPS, KAI_QUEUES, PODS, PRIORITY_CLASSES, Kind
 from pumice.kube.api.retry_policy import RetryPolicy
-from pumice.kube.controllers.kinds import CONFIG_MAPS, PlainCodec
+from pumice.kube.controllers.kinds import PlainCodec
 from pumice.kube.controllers.owner_kinds import KARTAS, READ_FOR_KAI
 from pumice.kube.controllers.reconcile import Part, Reconciler
 from pumice.kube.controllers.view import key_of
