@@ -93,8 +93,7 @@ async def test_a_report_of_nothing_is_a_page(page: Page, tmp_path: Path) -> None
     cells = await page.js(
         "[...document.querySelectorAll('#pending tbody td, #pending tbody th')].map((c) => c.innerText)"
     )
-    helps = cells[heads.index("what would help the first")]
-    assert helps == "the cluster has 4 cores, it asks for 9"
+    assert cells[heads.index("why the first of them waits")] == "the cluster has 4 cores, it asks for 9"
     assert page.complaints == []
 
 
@@ -123,7 +122,7 @@ async def test_the_pointer_shows_what_is_there(page: Page, report: Path) -> None
     assert (await page.js(TIP))["text"] is None
     assert all(reports.values()), reports
     assert "of 8 cores" in reports["allocation"]
-    assert "default/" in reports["gantt"] and "overused cpu" in reports["gantt"]
+    assert "default/" in reports["gantt"] and "for: Overcommit" in reports["gantt"]
 
 
 async def test_keys_tell_the_same(page: Page, report: Path) -> None:
@@ -263,7 +262,7 @@ async def test_a_job_is_found_by_a_part_of_its_name(page: Page, report: Path) ->
     await page.press("Enter")
     await page.drawn()
     facts = await page.js("document.querySelector('#job').innerText")
-    for fact in ("default/second", "1 min 22 s", "overused cpu", "40 s"):
+    for fact in ("default/second", "1 min 22 s", "for: Overcommit", "40 s"):
         assert fact in facts
     assert await page.js("document.querySelector('#gantt text.found').textContent") == "default/second"
     await page.js("[...document.querySelectorAll('#job button')].find((b) => b.innerText === 'show its time').click()")

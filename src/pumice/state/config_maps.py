@@ -36,7 +36,7 @@ class ConfigMapNames:
             case Seen(Pod() as pod):
                 yield Seen(self._pod_seen(pod))
             case Gone(kind, key) if kind is Pod:
-                self._pods.get(key.partition("/")[0], {}).pop(key, None)
+                self._forget(key.partition("/")[0], key)
                 yield event
             case Seen(ConfigMap() as config_map):
                 # Controllers rewrite the contents of some all the time.
@@ -53,11 +53,19 @@ class ConfigMapNames:
     def _pod_seen(self, pod: Pod) -> Pod:
         if not pod.config_maps:
             # Usually it has been bound.
-            self._pods.get(pod.namespace, {}).pop(pod.key, None)
+            self._forget(pod.namespace, pod.key)
             return pod
         noted = self._noted(pod)
         self._pods.setdefault(pod.namespace, {})[pod.key] = noted
         return noted
+
+    def _forget(self, namespace: str, key: str) -> None:
+        """Keep nothing of a pod that needs no ConfigMap any more: tenants create pods and namespaces without end."""
+        pods = self._pods.get(namespace)
+        if pods is not None:
+            pods.pop(key, None)
+            if not pods:
+                del self._pods[namespace]
 
     def _pods_again(self, namespace: str) -> Iterator[Seen]:
         """Yield the pods of a namespace that lack other ConfigMaps than before."""
