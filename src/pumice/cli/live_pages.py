@@ -17,7 +17,6 @@ from pumice.cli.run_pages import PageAddress
 if TYPE_CHECKING:
     from pumice.kube.scheduler.answer_pages import AnswerPages
     from pumice.kube.scheduler.live import AfterCycle
-    from pumice.runtime.cycle_end import CycleEnd
     from pumice.runtime.serving.listening import Place
     from pumice.runtime.serving.viewers import Guard
 
@@ -55,11 +54,10 @@ async def show_pages(
     """Serve pages until the stack ends, if there is an address, and return what takes each cycle. ``answers``:
     questions about the scheduler, which say how long jobs have waited for what without pages too. ``beyond``: says who
     asks at an address beyond loopback. Raises: InputError."""
-    from pumice.runtime.job_looks import JobLooks
-
-    looks = JobLooks(answers.job_times, asyncio.get_running_loop(), time.monotonic)
     if at is None:
-        return looks.take
+        from pumice.runtime.job_looks import JobLooks
+
+        return JobLooks(answers.job_times, asyncio.get_running_loop(), time.monotonic).take
     from pumice.runtime.serving.viewers import this_machine
     from pumice.web.expected_starts import ExpectedStarts
     from pumice.web.feed import Feed
@@ -94,10 +92,4 @@ async def show_pages(
     except OSError as error:
         raise InputError(f"--pages {at.address}:{at.port}: {error.strerror or error}") from None
     say(f"pages on {url}")
-    publisher = Publisher(feed, asyncio.get_running_loop(), time.monotonic, looks=False)
-
-    def take(end: CycleEnd) -> None:
-        looks.take(end)
-        publisher.take(end)
-
-    return take
+    return Publisher(feed, asyncio.get_running_loop(), time.monotonic).take

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 
 from pumice.answers.codes import Code
@@ -10,6 +11,7 @@ from pumice.runtime.cycle_end import CycleEnd, state_of
 from pumice.runtime.job_times import JobTimes, job_states
 from pumice.runtime.serving.time_share import TimeShare
 
+_log = logging.getLogger("pumice.run")
 #: At most 1/100 of the time of the thread of cycles: looks are made while no one reads them too.
 SHARE = 100.0
 #: Prefix of notes: for how many seconds a job that waits has waited for the reason of a code.
@@ -39,11 +41,13 @@ class JobLooks:
         state = state_of(end.outcome)
         if state == self._seen or not (self._always or self._share.is_due):
             return
-        began = self._clock()
-        states = job_states(end.outcome)
-        self._seen = state
+        began, self._seen = self._clock(), state
+        try:
+            self._loop.call_soon_threadsafe(self._times.take, job_states(end.outcome))
+        except Exception:
+            # Times that are not counted are a smaller evil than a cycle that counts as failed.
+            _log.exception("times of jobs: a cycle could not be looked at")
         self._share.took(began)
-        self._loop.call_soon_threadsafe(self._times.take, states)
 
 
 def waited_notes(times: JobTimes, until: float) -> dict[str, float]:

@@ -28,8 +28,7 @@ class Publisher:
     """``take`` is called in the thread of cycles, and hands results to the feed in the thread of the event loop.
 
     ``clock``: seconds that never go back. ``share``: of summaries. ``always``: of cycles that are run again, where
-    nothing waits for this thread: sums are made of each, and summaries while no page is open too. ``looks``: jobs are
-    looked at for the feed, which is not needed where others fill the times of its jobs.
+    nothing waits for this thread: sums are made of each, and summaries while no page is open too.
     """
 
     def __init__(
@@ -40,14 +39,13 @@ class Publisher:
         *,
         share: float = SHARE,
         always: bool = False,
-        looks: bool = True,
     ) -> None:
         self._feed, self._loop, self._clock = feed, loop, clock
         self._always, self._failed_until = always, 0.0
         apart_s, ahead_s = (0.0, 0.0) if always else (_APART_S, _AHEAD_S)
         self._summaries = TimeShare(clock, share, apart_s, ahead_s)
         self._samples = TimeShare(clock, LOOKS_SHARE)
-        self._looks = JobLooks(feed.job_times, loop, clock, always=always) if looks else None
+        self._looks = JobLooks(feed.job_times, loop, clock, always=always)
         self._shown: object = None
         self._amounts: Amounts | None = None
         self._amounts_of: object = None
@@ -58,8 +56,7 @@ class Publisher:
             return
         try:
             self._sample(end)
-            if self._looks is not None:
-                self._looks.take(end)
+            self._looks.take(end)
             if self._is_wanted(end):
                 self.show(end)
         except Exception:
