@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from pumice.answers.explanation import NoSuchJob, find_job
 from pumice.answers.lifts import with_more
 from pumice.answers.world import Draft
-from pumice.model.devices.gpu import GPU_RESOURCE
+from pumice.model.devices.claims import ResourceClaim
+from pumice.model.devices.gpu import GPU_RESOURCE, without_groups
 from pumice.model.events import Object, key_of
 from pumice.model.node import Node
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.quantity import QuantityError
 from pumice.model.queue import Queue, QueueSharing
 from pumice.model.resources import CPU, MEMORY, Resource
@@ -87,11 +88,22 @@ def drain(draft: Draft, text: str) -> None:
         draft.put(replace(node, unschedulable=True))
     for obj in list(draft.all(Pod)):
         if isinstance(obj, Pod) and obj.node_name in names:
-            if obj.group_key:
-                # Its controller makes it again, so it waits as a new pod does.
-                draft.put(replace(obj, node_name="", phase="Pending", start_time=None, deletion=None))
+            if obj.group_key and obj.phase not in ENDED:
+                _start_anew(draft, obj)
             else:
                 draft.remove(Pod, obj.key)
+
+
+def _start_anew(draft: Draft, pod: Pod) -> None:
+    """Let a pod wait as the one does that its controller creates in its place: without the node, the shared devices
+    and the claims of the old one."""
+    # With the UID of the old one the store would take it for news from before the pod's bind.
+    new = pod.made_again(f"{pod.uid}~1", draft.world.now)
+    draft.put(replace(new, labels=without_groups(pod.labels)))
+    for name in pod.made_claims:
+        claim = draft.get(ResourceClaim, f"{pod.namespace}/{name}")
+        if isinstance(claim, ResourceClaim):
+            draft.put(replace(claim, allocation=None, reserved_for=()))
 
 
 def remove(draft: Draft, text: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.devices.gpu import GpuShare
 from pumice.model.devices.numa import ContainerRequests, NumaAsk
@@ -256,6 +257,21 @@ class Pod(Struct, frozen=True):
         """``namespace/podgroup``, or "" if the pod has no PodGroup."""
         group = self.annotations.get(GROUP_NAME_ANNOTATION, "")
         return f"{self.namespace}/{group}" if group else ""
+
+    def made_again(self, uid: str, creation: float) -> Pod:
+        """Return the pod as its controller creates it once more: it has another UID and no node, and waits."""
+        return replace(
+            self,
+            uid=uid,
+            creation=creation,
+            node_name="",
+            phase="Pending",
+            deletion=None,
+            start_time=None,
+            finish_time=None,
+            nominated_node="",
+            conditions=(),
+        )
 
     @property
     def revocable_zone(self) -> str:

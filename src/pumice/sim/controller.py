@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
 from pumice.model.pod import Pod
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.podgroup import PodGroup
@@ -241,21 +239,7 @@ class Controller:
 
     def _make_again(self, run: JobRun, wanted: Pod) -> None:
         run.remade += 1
-        uid = f"{wanted.uid}~{run.remade}"
-        self.cluster.put(
-            replace(
-                wanted,
-                uid=uid,
-                creation=self.engine.now,
-                node_name="",
-                phase="Pending",
-                deletion=None,
-                start_time=None,
-                finish_time=None,
-                nominated_node="",
-                conditions=(),
-            )
-        )
+        self.cluster.put(wanted.made_again(f"{wanted.uid}~{run.remade}", self.engine.now))
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

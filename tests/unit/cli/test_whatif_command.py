@@ -237,3 +237,10 @@ def test_until_says_when_jobs_start_by_estimates(tmp_path: Path, estimate: str, 
     assert ahead["without_estimate"] == ([] if estimate else ["ns/old"])
     text = CliRunner().invoke(main, words).stdout
     assert "1 job" in text and ("taken to run on: 1 job (ns/old)" in text) == (not estimate)
+
+
+def test_a_job_that_is_removed_starts_and_ends_at_no_other_time(tmp_path: Path) -> None:
+    path = tmp_path / "now.yaml"
+    path.write_text(AHEAD + a_group("old", "1h", runs=True) + a_group("new", "10m", runs=False))
+    text = CliRunner().invoke(main, ["whatif", str(path), "--remove", "job/ns/old", "--until", "6h"]).stdout
+    assert "1 job starts or ends at another time" in text and "ns/old" not in text.partition("within 6 h")[2]

@@ -28,9 +28,9 @@ class Forecasts(Struct, frozen=True):
 
     @property
     def differing(self) -> list[str]:
-        """Return the jobs that start or end at another time, or are there only once."""
-        keys = sorted(self.before.jobs.keys() | self.after.jobs.keys())
-        return [key for key in keys if self.before.jobs.get(key) != self.after.jobs.get(key)]
+        """Return the jobs that start or end at another time, or that the changes add. Those that they remove are named
+        by the changes themselves."""
+        return [key for key, times in sorted(self.after.jobs.items()) if self.before.jobs.get(key) != times]
 
 
 def forecasts_of(draft: Draft, until_s: float) -> Forecasts:
