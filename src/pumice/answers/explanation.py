@@ -139,8 +139,11 @@ def find_job(world: World, name: str, seen: frozenset[str] | None = None) -> str
     if same:
         raise NoSuchJob(name, list(dict.fromkeys(_UID.sub("", called.get(key, key)) for key in same))[:_NAMES_MAX])
     shown = list(dict.fromkeys(_UID.sub("", called.get(key, key)) for key in keys))
-    near = get_close_matches(name, shown, _NAMES_MAX, 0.5)
-    near += [key for key in shown if get_close_matches(plain, [key.partition("/")[2]], 1, 0.6)]
+    # A name that is nearly the same in another namespace is meant rather than another name in this one.
+    near = [
+        key for cutoff in (0.8, 0.6) for key in shown if get_close_matches(plain, [key.partition("/")[2]], 1, cutoff)
+    ]
+    near[1:1] = get_close_matches(name, shown, _NAMES_MAX, 0.5)
     raise NoSuchJob(name, list(dict.fromkeys(near))[:_NAMES_MAX])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -40,6 +41,10 @@ def ask(server: str, path: str, parameters: Iterable[tuple[str, str]] = ()) -> t
             body = answer.read(_ANSWER_BYTES_MAX + 1)
             code = int(answer.headers.get("X-Pumice-Exit-Code") or 0)
     except HTTPError as error:
+        if error.code == HTTPStatus.NOT_FOUND:
+            raise InputError(
+                f"{server[:60]}: found no page {path}, wanted the address of a scheduler's metrics"
+            ) from None
         text = error.read(_TEXT_MAX).decode("utf-8", "replace").strip().removeprefix("error: ")
         raise InputError(f"{server[:60]}: {text or error.reason}") from None
     except (URLError, OSError, HTTPException, ValueError) as error:

@@ -160,6 +160,13 @@ def test_a_name_that_is_not_there_gets_the_nearest() -> None:
         find_job(world, "ns/ak")
 
 
+def test_nearly_the_same_name_in_another_namespace_is_the_nearest() -> None:
+    groups = [replace(podgroup(name), namespace=space) for space, name in (("ml", "llama"), ("vision", "eval"))]
+    world = World(groups, policy_of(conf_of(CASES[0]), volcano_registry()), NOW, ("volcano",))
+    with pytest.raises(NoSuchJob, match=r"did you mean ml/llama"):
+        find_job(world, "vision/lama")
+
+
 def test_the_name_of_a_volcano_job_is_that_of_its_podgroup() -> None:
     groups = [podgroup(f"{name}-00000000-0000-4000-8000-000000000001", 2) for name in ("bert", "llama")]
     world = World(groups, policy_of(conf_of(CASES[0]), volcano_registry()), NOW, ("volcano",))

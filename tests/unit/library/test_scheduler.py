@@ -9,13 +9,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 import pumice
+from pumice.library.asking import ask
 
 
 class Hello(BaseHTTPRequestHandler):
     """Another program than a scheduler."""
 
     def do_GET(self) -> None:
-        self.send_response(200)
+        self.send_response(404 if self.path == "/absent" else 200)
         self.end_headers()
         self.wfile.write(b"<html>hello</html>")
 
@@ -45,6 +46,11 @@ def test_an_address_without_a_scheduler_is_named(url: str, said: str) -> None:
     with pytest.raises(pumice.InputError) as caught:
         pumice.connect(url)
     assert str(caught.value).startswith(said)
+
+
+def test_a_page_that_is_not_there_is_named(hello: str) -> None:
+    with pytest.raises(pumice.InputError, match="found no page /absent, wanted the address of a scheduler's metrics"):
+        ask(hello, "/absent")
 
 
 def test_an_answer_of_another_program_is_no_answer(hello: str) -> None:

@@ -81,10 +81,9 @@ def _since(found: Explanation) -> str:
 
 def _by_reason(waited: Waited | None) -> str:
     """Return for how long each reason held a job back."""
-    if waited is None or not waited.seconds:
-        return ""
-    parts = ", ".join(f"{duration(seconds)} {code.value}" for code, seconds in waited.seconds.items())
-    return f"; {waited.source}: {parts}"
+    found = {} if waited is None else {code: float(round(each)) for code, each in waited.seconds.items()}
+    parts = ", ".join(f"{duration(seconds)} {code.value}" for code, seconds in found.items() if seconds)
+    return f"; {waited.source}: {parts}" if waited is not None and parts else ""
 
 
 def _held_by(part: Part, shown: Callable[[str], str]) -> str:
@@ -153,5 +152,6 @@ def print_overview(found: Overview, digest: str, shown: Callable[[str], str]) ->
         out.print(f"{escaped(most.text)}: {counted(most.jobs, 'more job')} would start, with {asked}")
     elif count:
         out.print(f"{counted(found.trials, 'change')} tried: none lets more of them start")
-    out.print("codes are those of the cycle; pumice explain JOB checks one", style="dim")
+    if count:
+        out.print("codes are those of the cycle; pumice explain JOB checks one", style="dim")
     out.print(f"\ndigest {digest}", style="dim")

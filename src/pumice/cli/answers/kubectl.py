@@ -1,4 +1,4 @@
-"""``kubectl pumice``: explain and whatif of the scheduler in a cluster, through a port-forward of kubectl."""
+"""``kubectl pumice``: explain, whatif and next of the scheduler in a cluster, through a port-forward of kubectl."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pumice.cli.errors import InputError
 
 _FORWARDED = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+)")
-_ASKED = ("explain", "whatif")
+_ASKED = ("explain", "whatif", "next")
 _NAMESPACE = "--pumice-namespace"
 _DEFAULT_NAMESPACE = "volcano-system"  # of deploy/base
+_ANSWER_S = 20.0
 
 
 def main() -> None:
@@ -67,6 +68,18 @@ def forwarded(namespace: str, kubectl: Sequence[str] = ("kubectl",)) -> Iterator
                 if match := _FORWARDED.match(line):
                     yield f"http://127.0.0.1:{match[1]}"
                     return
-            raise InputError(process.stderr.read().strip()[:500] or "kubectl port-forward ended")
+            said = process.stderr.read().strip()[:500] or "kubectl port-forward ended"
         finally:
             process.terminate()
+    address = _embedded(kubectl) if "not found" in said.lower() else ""
+    if not address:
+        raise InputError(f"{said}; {_NAMESPACE} NAME names the scheduler's namespace, --server URL its address")
+    yield address
+
+
+def _embedded(kubectl: Sequence[str]) -> str:
+    """Return the address of the API server if it is that of ``pumice serve``, whose scheduler answers there, else ""."""
+    words = [*kubectl, "config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ANSWER_S).stdout.strip()
+    # An API server without TLS is no other one.
+    return found if found.startswith("http://127.0.0.1:") else ""

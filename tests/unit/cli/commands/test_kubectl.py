@@ -37,11 +37,28 @@ def test_a_port_forward_that_fails_says_why(program: Sequence[str], said: str) -
 
 
 @pytest.mark.parametrize(
+    ("address", "expected"),
+    [("http://127.0.0.1:8180", "http://127.0.0.1:8180"), ("https://10.0.0.1:6443", ""), ("http://10.0.0.1", "")],
+)
+def test_the_embedded_server_is_asked_itself_where_no_scheduler_is_deployed(address: str, expected: str) -> None:
+    forward = "sys.exit('Error from server (NotFound): deployments.apps \"pumice\" not found')"
+    script = f"import sys\nif 'config' in sys.argv: print({address!r})\nelse: {forward}"
+    found = ""
+    try:
+        with kubectl.forwarded("volcano-system", in_place_of_kubectl(script)) as url:
+            found = url
+    except InputError as error:
+        assert "--pumice-namespace NAME" in error.message
+    assert found == expected
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["explain", "ml/a"], (["explain", "--server=U", "ml/a"], "volcano-system")),
         (["whatif", "--pumice-namespace", "x", "--drain", "n"], (["whatif", "--server=U", "--drain", "n"], "x")),
         (["explain", "ml/a", "--pumice-namespace=y"], (["explain", "--server=U", "ml/a"], "y")),
+        (["next"], (["next", "--server=U"], "volcano-system")),
         (["explain", "ml/a", "--server", "V"], (["explain", "ml/a", "--server", "V"], "")),
         (["schedule", "x"], (["schedule", "x"], "")),
         ([], ([], "")),
