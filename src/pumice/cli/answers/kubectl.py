@@ -78,7 +78,7 @@ def forwarded(namespace: str, kubectl: Sequence[str] = ("kubectl",)) -> Iterator
 
 
 def _embedded(kubectl: Sequence[str]) -> str:
-    """Return the address of the API server if it is that of ``pumice serve``, whose scheduler answers there, else ""."""
+    """Return the address of the API server if ``pumice serve`` runs it, whose scheduler answers there, else ""."""
     words = [*kubectl, "config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}"]
     found = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_ANSWER_S).stdout.strip()
     # An API server without TLS is no other one.

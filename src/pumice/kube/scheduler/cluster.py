@@ -95,7 +95,7 @@ class KubeCluster:
         self._statuses = Statuses(client, cache, recorder, limits.confirm_s)
         self._gates = Gates(client, cache, limits.confirm_s, limits.status_workers, limits.statuses)
         self.remove_gate = self._gates.put
-        self._hints = HintConditions(self._statuses.groups.is_under_way)
+        self._hints = HintConditions(self._statuses.groups.is_under_way, recorder)
         self._request_binder: RequestBinder | None = None
         self._devices = GpuReservations(client, cache, in_flight, recorder, scheduler, writing.reserving)
         self._binder = self._binder_for(client, writing, hooks, timers)
