@@ -19,6 +19,7 @@ from pumice.answers.waiting import Wait, wait_of
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
 from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.bare_pods import is_bare
 from pumice.model.workloads.podgroup import PodGroup
@@ -285,8 +286,12 @@ class _Answer:
 def _asked_by_each(pods: list[Pod]) -> Amount | None:
     """Return what every one of some pods asks for of their main resource, None where they differ or ask for nothing."""
     specs = [pod.spec for pod in pods]
-    name = main_resource(specs)
-    amounts = {spec.request.get(name) for spec in specs}
+    shares = [spec.gpu_share for spec in specs]
+    name = GPU_RESOURCE if any(shares) else main_resource(specs)
+    amounts = {
+        spec.request.get(name) + (1000.0 * share.fraction * share.devices if share is not None else 0.0)
+        for spec, share in zip(specs, shares, strict=True)
+    }
     return Amount(name, amounts.pop()) if len(amounts) == 1 and any(amounts) else None
 
 

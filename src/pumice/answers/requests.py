@@ -11,10 +11,10 @@ from pumice.columns.tables import Tables
 
 
 def waiting_amounts(tables: Tables) -> F64:
-    """Return what the pods of each job that wait ask for together. Shape (J, R)."""
+    """Return what the pods of each job that wait ask for together, with shares of GPUs. Shape (J, R)."""
     tasks, jobs = tables.tasks, tables.jobs
     rows = (tasks.alive & (tasks.job >= 0) & (tasks.status == PENDING)).nonzero()[0]
-    found = sums_by(tasks.job[rows], tables.classes.req[tasks.cls[rows]], len(jobs.queue))
+    found = sums_by(tasks.job[rows], tables.classes.charge[tasks.cls[rows]], len(jobs.queue))
     # Volcano creates the pods of a job only once it is admitted; before, its minimum says what it asks for.
     unborn = jobs.alive & jobs.has_min & (jobs.size == 0)
     found[unborn] = jobs.min_resources[unborn]

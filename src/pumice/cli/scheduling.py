@@ -35,12 +35,14 @@ async def schedule(
     ``annotate_starts_s``: how often starts are predicted, None for never. Raises: KubeError.
     """
     from pumice.kube.api.client import Client
+    from pumice.kube.binding.gpu_reservations import ReservationSettings
     from pumice.kube.controllers.leading import FOR_KAI, Controllers, Deference
     from pumice.kube.controllers.loop import ControlSettings
     from pumice.kube.scheduler.languages import KAI, language_of
     from pumice.kube.scheduler.lease import Election
     from pumice.kube.scheduler.live import Live
     from pumice.kube.scheduler.settings import Settings
+    from pumice.kube.writers.writing import Writing
     from pumice.runtime.controllers.kai.groups import GroupingSettings
     from pumice.runtime.controllers.podgroups import GroupSettings
 
@@ -48,6 +50,8 @@ async def schedule(
     names, queue = (dialect.scheduler,), dialect.default_queue
     is_kai = language is KAI
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
+    # Nodes without machines run no image: they say themselves which GPU is reserved.
+    writing = Writing(reserving=ReservationSettings("none") if is_kai else None)
     async with Client(access) as client, Client(access) as aside:
         election = Election(aside, *language.lease, _IDENTITY)
         leading = client.fenced(lambda: election.holds)
@@ -61,7 +65,9 @@ async def schedule(
         live = answers.live = Live(
             client,
             conf,
-            Settings(names, queue, period_s=period_s, lease_namespace=language.lease[0], language=language),
+            Settings(
+                names, queue, period_s=period_s, lease_namespace=language.lease[0], language=language, writing=writing
+            ),
             metrics,
             election=election,
             after_cycle=after_cycle,

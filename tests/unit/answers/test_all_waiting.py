@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from pumice.answers.all_waiting import overview
 from pumice.answers.codes import Code
+from pumice.answers.explanation import explain
 from pumice.answers.world import Trials, World
+from pumice.model.blockers import Amount
+from pumice.model.devices.gpu import GpuShare
 from pumice.model.events import Object
+from pumice.model.queue import QueueSharing, Quota
+from pumice.model.workloads.gang import Gang
 from pumice.runtime.policy.conf import policy_of
+from pumice.runtime.policy.languages import builtin_registry
 from pumice.testing.build import node, podgroup, pods, queue, resource
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -49,3 +57,16 @@ def test_a_job_whose_pods_are_created_when_it_is_admitted_starts_by_that() -> No
     found = overview(Trials(world(node("n", 9, "64Gi"), queue("q"), *runs, waits), 16))
     assert [group.code for group in found.groups] == [Code.ADMISSION]
     assert found.relief is not None and (found.relief.jobs, found.relief.cores) == (1, 4.0)
+
+
+def test_a_job_that_shares_a_gpu_asks_for_its_part() -> None:
+    half, line = GpuShare(fraction=0.5), replace(queue("q"), sharing=QueueSharing(*[Quota(None, None, 1.0)] * 3))
+    group = replace(podgroup("a", 3, "q"), gang=Gang())
+    asks = [
+        replace(pod, spec=replace(pod.spec, gpu_share=half)) for pod in pods("a", 3, scheduler_name="kai-scheduler")
+    ]
+    kai = policy_of("dialect: kai\n", builtin_registry())
+    given = World([node("n", gpu=1), line, group, *asks], kai, 0.0, ("kai-scheduler",))
+    (found,) = overview(Trials(given, 16)).groups
+    assert (found.jobs, found.gpus) == (("ns/a",), 1.5)
+    assert explain(given, "ns/a").each == Amount("nvidia.com/gpu", 500.0)

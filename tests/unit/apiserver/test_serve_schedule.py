@@ -281,6 +281,20 @@ async def test_under_kais_policy_pods_are_grouped_and_its_queues_say_what_they_h
         assert served.stop(signal.SIGINT) == 0
 
 
+async def test_under_kais_policy_pods_share_a_gpu(tmp_path: Path) -> None:
+    conf = tmp_path / "kai.conf"
+    conf.write_text("dialect: kai\n")
+    spec = {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "image": "i"}]}
+    with serving_command(tmp_path, "--nodes", "1x2gpu", "--schedule", "--scheduler-conf", str(conf)) as served:
+        async with user_of(served) as user:
+            for name in ("a", "b", "c"):
+                metadata = {"name": name, "annotations": {"gpu-fraction": "0.5"}}
+                await user.create("/api/v1/namespaces/default/pods", {"metadata": metadata, "spec": spec})
+            await user.sees("/api/v1/namespaces/default/pods", "Running", 3)
+            reserved = (await user.get("/api/v1/namespaces/kai-resource-reservation/pods"))["items"]
+    assert sorted(each["metadata"]["annotations"]["run.ai/reserve_for_gpu_index"] for each in reserved) == ["0", "1"]
+
+
 def _allocated(queue: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = queue.get("status", {}).get("allocated", {})
     return found

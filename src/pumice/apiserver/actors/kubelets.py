@@ -1,7 +1,8 @@
 """Nodes without machines: a bound pod runs at once, ends after the time that it states, and goes when it is deleted.
 
 ``pumice.dev/duration: 90m`` on a pod, or on the job that controls it, is its run time; without it, a pod runs until it
-is deleted. A node without a condition is ready.
+is deleted. A node without a condition is ready. A pod that reserves a GPU for KAI's sharing says which one it has, as
+the program in KAI's image does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import IPv4Address
+from itertools import count
 
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.api.discovery import KUBERNETES
@@ -21,6 +23,7 @@ from pumice.apiserver.kinds.pods import with_condition
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.store import Change, Stored
+from pumice.model.devices.gpu import GPU_INDEX_ANNOTATION, RESERVATION_NAMESPACE
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED
@@ -168,7 +171,18 @@ class Kubelets:
         self._addresses += 1
         status |= {"podIP": address, "podIPs": [{"ip": address}]}
         status["containerStatuses"] = _containers(pod.obj, True, {"running": {"startedAt": now}})
-        self._objects.write(self._pods, pod, {**pod.obj, "status": status})
+        metadata = pod.obj["metadata"]
+        if metadata["namespace"] == RESERVATION_NAMESPACE:
+            metadata = {**metadata, "annotations": {**_annotations(pod), GPU_INDEX_ANNOTATION: self._free_gpu(pod)}}
+        self._objects.write(self._pods, pod, {**pod.obj, "metadata": metadata, "status": status})
+
+    def _free_gpu(self, pod: Stored) -> str:
+        """Return the first GPU of a pod's node that no other reservation has."""
+        node = pod.obj["spec"]["nodeName"]
+        others = self._objects.store.rows("pods", f"{RESERVATION_NAMESPACE}/")
+        there = (row for row in others if row.obj["spec"].get("nodeName") == node)
+        taken = {_annotations(row).get(GPU_INDEX_ANNOTATION) for row in there}
+        return next(name for number in count() if (name := str(number)) not in taken)
 
     def _end(self, pod: Stored) -> None:
         now = self._objects.stamps.time()
@@ -195,6 +209,10 @@ def _containers(pod: Obj, ready: bool, state: Obj) -> list[Obj]:
         }
         for container in pod["spec"]["containers"]
     ]
+
+
+def _annotations(pod: Stored) -> Obj:
+    return pod.obj["metadata"].get("annotations") or {}
 
 
 def _phase(pod: Obj) -> str:

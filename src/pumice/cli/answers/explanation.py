@@ -10,6 +10,8 @@ from msgspec import Struct
 from pumice.answers.in_queue import AGE, NAME
 from pumice.cli.console import Column, Table
 from pumice.cli.output import console
+from pumice.model.devices.gpu import GPU_RESOURCE
+from pumice.model.resources import CPU
 from pumice.reasons.words import amount, counted
 from pumice.report.units import duration
 from pumice.runtime.printing import escaped
@@ -132,6 +134,10 @@ def _way(way: Way, shown: Callable[[str], str]) -> str:
     return f"{text}: {when}{', ' + ', '.join(cost) if cost else ''}{loses}"
 
 
+def _asked(gpus: float, cores: float) -> str:
+    return amount(GPU_RESOURCE, 1000.0 * gpus) if gpus else amount(CPU, 1000.0 * cores)
+
+
 def print_overview(found: Overview, digest: str, shown: Callable[[str], str]) -> None:
     """Print all jobs that wait by the code of what is nearest in their way. ``shown``: returns what people call a job,
     by key."""
@@ -142,13 +148,13 @@ def print_overview(found: Overview, digest: str, shown: Callable[[str], str]) ->
         Column(wraps=False), Column(right=True, wraps=False), Column(right=True, wraps=False), Column(), gap=2
     )
     for group in found.groups:
-        asked = f"{group.gpus:,.0f} GPUs" if group.gpus else f"{group.cores:,.0f} cores"
+        asked = _asked(group.gpus, group.cores)
         example = f"{shown(group.jobs[0])}: {group.example}"
         lines.add((group.code.value, "red"), counted(len(group.jobs), "job"), asked, escaped(example))
     out.print_table(lines)
     if found.relief is not None:
         most = found.relief
-        asked = f"{most.gpus:,.0f} GPUs" if most.gpus else f"{most.cores:,.0f} cores"
+        asked = _asked(most.gpus, most.cores)
         out.print(f"{escaped(most.text)}: {counted(most.jobs, 'more job')} would start, with {asked}")
     elif count:
         out.print(f"{counted(found.trials, 'change')} tried: none lets more of them start")

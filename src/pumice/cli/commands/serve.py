@@ -229,16 +229,18 @@ async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asynci
 
 
 async def _schedule(cluster: Cluster, schedule_there: Callable[[], Awaitable[None]]) -> None:
-    """Run the scheduler. Before each start, create the namespaces of Leases, which a client may have deleted."""
-    _place_lease_namespace(cluster)
+    """Run the scheduler. Before each start, create its namespaces, which a client may have deleted."""
+    _place_namespaces(cluster)
     await schedule_there()
 
 
-def _place_lease_namespace(cluster: Cluster) -> None:
+def _place_namespaces(cluster: Cluster) -> None:
+    """Create the namespaces of Leases and of reserved GPUs."""
     from pumice.kube.scheduler.languages import KAI, VOLCANO
+    from pumice.model.devices.gpu import RESERVATION_NAMESPACE
 
-    for language in (VOLCANO, KAI):
-        cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": language.lease[0]}})
+    for name in (VOLCANO.lease[0], KAI.lease[0], RESERVATION_NAMESPACE):
+        cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 def _cannot_listen(place: Place, error: OSError) -> InputError:
@@ -299,7 +301,7 @@ def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> No
     from pumice.sim.traces.shapes import parse_nodes
     from pumice.sim.traces.trace import TraceError
 
-    _place_lease_namespace(cluster)
+    _place_namespaces(cluster)
     try:
         for node in parse_nodes(nodes) if nodes is not None else ():
             cluster.place(node_object(node))
