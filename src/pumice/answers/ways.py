@@ -118,7 +118,8 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
             found.setdefault(better.text, better)
     ways: list[Way] = []
     for text in sorted(found, key=lambda text: (*cost_of(found[text].chosen).rank, text)):
-        if any(_contains(found[text].chosen, way.chosen) for way in ways):
+        chosen = found[text].chosen
+        if any(_contains(chosen, way.chosen) or _means_the_same(chosen, way.chosen) for way in ways):
             continue
         way = finder.confirmed(found[text])
         if way is not None:
@@ -193,6 +194,14 @@ def _rank(found: _Found) -> float:
 def _contains(chosen: tuple[CountedStep, ...], others: tuple[CountedStep, ...]) -> bool:
     """Return True if steps make all changes that others make, and more."""
     return all(any(_covers(each, other) for each in chosen) for other in others)
+
+
+def _means_the_same(chosen: tuple[CountedStep, ...], others: tuple[CountedStep, ...]) -> bool:
+    """Return True if steps make the same changes as others, to other objects."""
+    return len(chosen) == len(others) and all(
+        one.step is other.step or one.step.means == other.step.means != ""
+        for one, other in zip(chosen, others, strict=True)
+    )
 
 
 def _covers(one: CountedStep, other: CountedStep) -> bool:

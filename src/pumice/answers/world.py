@@ -24,6 +24,7 @@ from pumice.model.events import Gone, Object, PodsSeen, Seen, key_of
 from pumice.model.node import Node
 from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue, ResourceQuota
+from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
@@ -33,6 +34,7 @@ from pumice.state.store import Store
 Id = tuple[type[Object], str]
 #: Cycles that are run for the reason of one job at most.
 REASON_TRIALS_MAX = 80
+_NOTHING = Resource()
 
 
 class World:
@@ -79,6 +81,15 @@ class World:
         for obj in self.objects.values():
             if isinstance(obj, Pod) and obj.group_key and obj.phase not in ENDED:
                 found.setdefault(obj.group_key, []).append(obj)
+        return found
+
+    @cached_property
+    def held_on(self) -> dict[str, Resource]:
+        """What the pods on each node ask for together, by name."""
+        found: dict[str, Resource] = {}
+        for obj in self.objects.values():
+            if isinstance(obj, Pod) and obj.node_name and obj.phase not in ENDED:
+                found[obj.node_name] = found.get(obj.node_name, _NOTHING).add(obj.spec.request)
         return found
 
     def shown(self, job: str) -> str:

@@ -50,17 +50,33 @@ def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
 
 
 def grow_nodes(world: World, job: str) -> Iterator[Step]:
-    """Make nodes larger: a new node is in no domain of a topology that names its nodes."""
+    """Make nodes larger, those first that lack least for a pod: a new node is in no domain of a topology that names its
+    nodes."""
     specs = waiting_specs(world, job)
     nodes = [node for node in world.nodes if specs and not node.unparsable and may_use(specs[0], node)]
-    nodes.sort(key=lambda node: (node.unschedulable, len(node.taints), -_cards(node), node.name))
-    yield from (_grow([node], specs) for node in nodes[:_GROWN_MAX])
+    growths = [_Growth(node, specs[0].request, world.held_on.get(node.name, Resource())) for node in nodes]
+    growths.sort(key=lambda each: (each.node.unschedulable, len(each.node.taints), each.part(1), each.node.name))
+    yield from (_grow([each], specs) for each in growths[:_GROWN_MAX])
     if len(nodes) > 1:
-        yield _grow(nodes, specs)
+        yield _grow(growths, specs)
 
 
-def _cards(node: Node) -> float:
-    return node.allocatable.get(GPU_RESOURCE)
+class _Growth:
+    """What a node lacks for more pods with one request than have room on it. ``held``: by the pods that it has."""
+
+    def __init__(self, node: Node, one: Resource, held: Resource) -> None:
+        self.node, self._one = node, one
+        self._free = {name: node.allocatable.get(name) - held.get(name) for name in _names_of(one)}
+        self._fit = max(0.0, min((free // one.get(name) for name, free in self._free.items()), default=0.0))
+
+    def missing(self, count: int) -> dict[str, float]:
+        """Return by resource what it lacks for so many more pods."""
+        wanted = {name: (self._fit + count) * self._one.get(name) - free for name, free in self._free.items()}
+        return {name: amount for name, amount in wanted.items() if amount > 0.0}
+
+    def part(self, count: int) -> float:
+        """Return of how many pods' requests that is as much: the largest part over resources."""
+        return max((amount / self._one.get(name) for name, amount in self.missing(count).items()), default=0.0)
 
 
 def _large_enough(world: World, spec: PodSpec) -> Node:
@@ -73,42 +89,56 @@ def _large_enough(world: World, spec: PodSpec) -> Node:
     return replace(base, allocatable=room, capacity=room, labels=labels, taints=(), unschedulable=False)
 
 
-def _grow(nodes: list[Node], specs: list[PodSpec]) -> Step:
-    """Make each of some nodes larger by what so many pods ask for."""
-    one = specs[0].request
-    names = [name for name in (GPU_RESOURCE, CPU, MEMORY) if one.get(name)]
-    names += [name for name in one.scalars or () if name not in (*names, "pods")]
+def _grow(growths: list[_Growth], specs: list[PodSpec]) -> Step:
+    """Make each of some nodes larger by what the one that lacks most lacks for so many more pods."""
+    one, nodes = specs[0].request, [each.node for each in growths]
     main = main_resource(specs)
     where = f"node {nodes[0].name}" if len(nodes) == 1 else f"each of {counted(len(nodes), 'node')}"
+
+    def more(count: int) -> dict[str, float]:
+        missing = [each.missing(count) for each in growths]
+        return {name: amount for name in _names_of(one) if (amount := max(each.get(name, 0.0) for each in missing))}
+
+    def larger(node: Node, count: int) -> Resource:
+        room = node.allocatable
+        for name, amount in more(count).items():
+            room = with_more(room, name, amount)
+        return room
 
     def apply(draft: Draft, count: int) -> None:
         for node in nodes if count else ():
             found = draft.get(Node, node.name)
             if isinstance(found, Node):
-                room = found.allocatable.add(one.multi(count))
-                room = replace(room, max_task_num=room.max_task_num + count)
+                room = larger(found, count)
                 draft.put(replace(found, allocatable=room, capacity=room.set_max(found.capacity)))
 
     def text(count: int) -> str:
-        return f"{joined([amount_text(name, one.get(name) * count) for name in names])} more on {where}"
+        amounts = more(count)
+        names = sorted(amounts, key=lambda name: (name != GPU_RESOURCE, name == "pods"))
+        return f"{joined([amount_text(name, amounts[name]) for name in names])} more on {where}"
 
     def changes(count: int) -> tuple[str, ...]:
         return tuple(
-            f"--set node/{node.name}.allocatable.{name}="
-            f"{quantity_text(name, node.allocatable.get(name) + one.get(name) * count)}"
+            f"--set node/{node.name}.allocatable.{name}={quantity_text(name, larger(node, count).get(name))}"
             for node in nodes
-            for name in (*names, "pods")
+            for name in more(count)
         )
 
-    # A little more than the same amount on a new node: a node is seldom made larger.
+    # Double, for a node is seldom made larger: the same amount on a new one comes first.
     return Step(
-        min(len(specs), _GROWN_PODS_MAX),
+        # One more than there are: what is free on it may be for others.
+        min(len(specs) + 1, _GROWN_PODS_MAX),
         apply,
         text,
         changes=changes,
-        cost=lambda count: (0.0, 1.2 * count * len(nodes) * one.get(main) / 1000.0, 0.0),
+        cost=lambda count: (
+            0.0,
+            2.0 * len(nodes) * max(each.part(count) for each in growths) * one.get(main) / 1000.0 if count else 0.0,
+            0.0,
+        ),
         edits=lambda count: len(nodes),
         is_last_resort=True,
+        means="" if len(nodes) > 1 else "a node made larger",
     )
 
 

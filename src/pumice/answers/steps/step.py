@@ -24,7 +24,8 @@ class Step(Struct, frozen=True):
     """A kind of change. ``most``: how often it may be made. ``apply`` makes it so many times in a draft. The others say
     what that is: in words, as commands, as arguments of ``pumice whatif``, what it costs (minimum lowered, resources
     added, work lost), which jobs leave, and how many objects are changed. ``is_last_resort``: it is tried only where
-    hardly anything else helps. ``likely``: a count that is tried first, 0 for none."""
+    hardly anything else helps. ``likely``: a count that is tried first, 0 for none. ``means``: equal for steps that
+    make the same change to different objects, "" for a step of its own."""
 
     most: int
     apply: Callable[[Draft, int], None]
@@ -36,6 +37,7 @@ class Step(Struct, frozen=True):
     edits: Callable[[int], int] = lambda count: 1
     is_last_resort: bool = False
     likely: int = 0
+    means: str = ""
 
 
 # -- amounts and commands
