@@ -96,6 +96,10 @@ class ResourceAxis:
         """Return an offered amount as a row. Resources without a column of their own are dropped. Shape (R,)."""
         return np.array(self._offer_row(resource), dtype=np.float64)
 
+    def offers_of(self, resources: Sequence[Resource]) -> F64:
+        """Return offered amounts as rows (see ``offer``). Shape (resources, R)."""
+        return np.array(list(map(self._offer_row, resources)), dtype=np.float64).reshape(-1, len(self.names))
+
     # Rows are built as lists: assigning single numbers to elements of an array is several times slower.
 
     def _request_row(self, resource: Resource | None) -> list[float]:

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from pumice.algorithms.sums import sums_by
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import F64, I32, AnyArray
@@ -245,13 +246,14 @@ class Ledger:
         """Add tasks of any class and state to nodes whose books are empty. Sums of jobs are not changed."""
         # For new node facts, after which all books are made again: one write, instead of one for each task.
         tables, tasks = self.tables, self.tables.tasks
-        books, totals = tables.nodes["books"], np.zeros_like(tables.nodes.books)
+        books, nodes, width = tables.nodes["books"], len(tables.nodes.facts), len(tables.axis)
+        totals = np.zeros((nodes, 5 * width))
         steps = np.array([np.zeros((5, 1)) if step is None else step for step in self._steps[PENDING]])
         # In slices, for each makes a temporary array (tasks, 5, R).
         for few in np.array_split(rows, len(rows) // 65_536 + 1):
             step, req = steps[tasks.status[few]], tables.classes.req[tasks.cls[few]]
-            np.add.at(totals, tasks.node[few], step * req[:, None])
-        self.writer.add(books, slice(None), totals)
+            totals += sums_by(tasks.node[few], (step * req[:, None]).reshape(-1, 5 * width), nodes)
+        self.writer.add(books, slice(None), totals.reshape(nodes, 5, width))
 
     def count(self, row: int, status: int, amount: int) -> None:
         """Add ``amount`` tasks (negative: remove) like the one at ``row``, in ``status``, to the sums of its job."""

@@ -38,6 +38,9 @@ class LabelColumn:
         self.domain_of: I64 = np.array([code if code >= 0 else len(self.values) for code in (*codes, -1)])
 
 
+_PODS_MAX = int(np.iinfo(np.int32).max)
+
+
 class NodeFacts:
     """What depends on the node objects alone: a value, replaced under a new ``version`` when a node object changes.
 
@@ -72,28 +75,24 @@ class NodeFacts:
         self.names = [n.name for n in self.objs]
         self.row_of = {name: row for row, name in enumerate(self.names)}
         count, width = len(self.objs), len(axis)
-        self.view_allocatable: F64 = np.zeros((count, width))
-        self.allocatable: F64 = np.zeros((count, width))
         self.by_devices: F64 = np.zeros((count, width))
         # Apart from the node objects, which keep what the API server says: that tells which pods need claims there.
         for name, amounts in by_devices.items():
             self.by_devices[self.row_of[name]] = axis.offer(Resource(scalars=amounts))
         self.device_columns: I64 = np.flatnonzero(self.by_devices.sum(axis=0))
-        self.max_pods: I32 = np.zeros(count, dtype=np.int32)
-        self.unschedulable: Bool = np.zeros(count, dtype=bool)
-        self.taint_code: I32 = np.zeros(count, dtype=np.int32)
-        # Code 0 is the empty set, since most nodes have no taints.
-        taints: dict[tuple[Taint, ...], int] = {(): 0}
+        # Arrays are made of lists at once: one node changes, and all nodes are read again.
+        # kube-scheduler's plugins do not know of oversubscription, so their view stays without it.
+        self.view_allocatable: F64 = axis.offers_of([n.allocatable for n in self.objs]) + self.by_devices
+        self.allocatable: F64 = self.view_allocatable.copy()
         for row, node in enumerate(self.objs):
-            # kube-scheduler's plugins do not know of oversubscription, so their view stays without it.
-            self.view_allocatable[row] = axis.offer(node.allocatable) + self.by_devices[row]
-            self.allocatable[row] = self.view_allocatable[row]
             if node.oversubscription.milli_cpu or node.oversubscription.memory:
                 self.allocatable[row] += axis.offer(node.oversubscription)
-            self.max_pods[row] = min(node.allocatable.max_task_num, np.iinfo(np.int32).max)
-            self.unschedulable[row] = node.unschedulable
-            # Many nodes have few sets of taints: tolerations are matched once for each set.
-            self.taint_code[row] = taints.setdefault(node.taints, len(taints))
+        self.max_pods: I32 = np.array([min(n.allocatable.max_task_num, _PODS_MAX) for n in self.objs], dtype=np.int32)
+        self.unschedulable: Bool = np.array([n.unschedulable for n in self.objs], dtype=bool)
+        # Code 0 is the empty set, since most nodes have no taints. Many nodes have few sets of taints: tolerations are
+        # matched once for each set.
+        taints: dict[tuple[Taint, ...], int] = {(): 0}
+        self.taint_code: I32 = np.array([taints.setdefault(n.taints, len(taints)) for n in self.objs], dtype=np.int32)
         self.taint_sets = list(taints)
         self.total: F64 = self.allocatable.sum(axis=0)
         arrays = ("allocatable", "by_devices", "device_columns", "view_allocatable", "total")

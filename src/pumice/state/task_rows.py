@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pumice.algorithms.groups import all_equal, of_equal
+from pumice.algorithms.sums import sums_by
 from pumice.columns.column import Writer
 from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import AnyArray
@@ -313,19 +314,19 @@ class TaskKeeper:
         # The new row of each old one. The last element is for tasks without a node, whose row is -1.
         now = np.array([*(row_of.get(name, -1) for name in old_names), -1], dtype=np.int32)
         nodes, nominated = now[tasks.node[rows]], np.full(len(rows), -1, dtype=np.int32)
-        for i, row in enumerate(rows.tolist()):
-            pod = tasks.pods[row]
-            # The pod was seen before its node. Tasks that have a row keep it: a decision in flight may have given it.
-            if pod.node_name and tasks.node[row] < 0:
-                nodes[i] = self._places([pod])[0]
+        pods = tasks.pods[rows]
+        # The pod was seen before its node. Tasks that have a row keep it: a decision in flight may have given it.
+        for i in np.flatnonzero(tasks.node[rows] < 0).tolist():
+            if pods[i].node_name:
+                nodes[i] = self._places([pods[i]])[0]
+        for i, pod in enumerate(pods.tolist()):
             if pod.nominated_node:
                 nominated[i] = row_of.get(pod.nominated_node, -1)
         tasks.write(rows, node=nodes, view_node=nodes, nominated=nominated)
         there = rows[nodes >= 0]
         if len(there):
             self._ledger.rebook(there)
-            view = np.zeros_like(tables.nodes.view)
-            np.add.at(view, tasks.node[there], tables.classes.steps[tasks.cls[there]])
+            view = sums_by(tasks.node[there], tables.classes.steps[tasks.cls[there]], len(tables.nodes.facts))
             self._writer.add(tables.nodes["view"], slice(None), view)
             self._bar(TaskRun(tables, Placement(there.tolist(), tasks.node[there].tolist())), 1)
 

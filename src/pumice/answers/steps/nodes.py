@@ -148,8 +148,9 @@ def _nodes_like(world: World, like: Node, job: str, most: int, room: int) -> Ste
     size = like.allocatable.get(main) / 1000.0
 
     def apply(draft: Draft, count: int) -> None:
+        stem = new_name(world, like.name) if count else ""
         for number in range(count):
-            name = f"{new_name(world, like.name)}-{number}"
+            name = f"{stem}-{number}"
             labels = {**like.labels, "kubernetes.io/hostname": name}
             draft.put(replace(like, name=name, uid=name, labels=labels, unschedulable=False, taints=()))
 
