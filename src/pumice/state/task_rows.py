@@ -314,12 +314,12 @@ class TaskKeeper:
         # The new row of each old one. The last element is for tasks without a node, whose row is -1.
         now = np.array([*(row_of.get(name, -1) for name in old_names), -1], dtype=np.int32)
         nodes, nominated = now[tasks.node[rows]], np.full(len(rows), -1, dtype=np.int32)
-        pods = tasks.pods[rows]
+        pods = [tasks.pods[row] for row in rows.tolist()]
         # The pod was seen before its node. Tasks that have a row keep it: a decision in flight may have given it.
         for i in np.flatnonzero(tasks.node[rows] < 0).tolist():
             if pods[i].node_name:
                 nodes[i] = self._places([pods[i]])[0]
-        for i, pod in enumerate(pods.tolist()):
+        for i, pod in enumerate(pods):
             if pod.nominated_node:
                 nominated[i] = row_of.get(pod.nominated_node, -1)
         tasks.write(rows, node=nodes, view_node=nodes, nominated=nominated)
