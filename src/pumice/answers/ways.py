@@ -213,7 +213,7 @@ def _covers(one: CountedStep, other: CountedStep) -> bool:
 
 def cost_of(chosen: Iterable[CountedStep]) -> Cost:
     """Return what steps take together."""
-    chosen = list(chosen)
+    chosen = [each for each in chosen if each.count]
     costs = [each.step.cost(each.count) for each in chosen]
     lowered, added, lost = (sum(cost[i] for cost in costs) for i in range(3))
     return Cost(lowered, added, lost, sum(each.step.edits(each.count) for each in chosen))

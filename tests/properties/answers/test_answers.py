@@ -53,7 +53,7 @@ def test_amounts_are_changed_where_less_than_an_obstacle_taken_away_altogether_i
     world = random_world(random.Random(200018), "volcano", size=SMALL)
     found = explain(world, "ns/j1")
     assert found.ways[0].text == (
-        "2 GPUs, 16 cores and 32 GiB of memory more on node n0",
+        "2 GPUs and 8 cores more on node n0",
         "3 more devices like d0 of gpu.example.com on node n0",
     )
     assert cheaper_way(FreshStores(world), found) == ""

@@ -133,7 +133,7 @@ def _grow(growths: list[_Growth], specs: list[PodSpec]) -> Step:
         changes=changes,
         cost=lambda count: (
             0.0,
-            2.0 * len(nodes) * max(each.part(count) for each in growths) * one.get(main) / 1000.0 if count else 0.0,
+            2.0 * len(nodes) * max(each.part(count) for each in growths) * one.get(main) / 1000.0,
             0.0,
         ),
         edits=lambda count: len(nodes),
