@@ -157,3 +157,11 @@ def test_a_way_that_makes_the_changes_of_another_and_more_is_not_given(language:
     found = explain(world(language, queue("default"), *closed, podgroup("ask", 1), *pods("ask", 1, cpu=1)), "ns/ask")
     texts = [way.text[0] for way in found.ways if "n0" in way.text[0]]
     assert texts[0] == "node n0 uncordoned" and not any(text.startswith("open") for text in texts)
+
+
+def test_a_node_is_made_larger_by_what_it_lacks_and_equal_nodes_are_named_once() -> None:
+    nodes = [node(f"n{number}", cpu=16, gpu=4) for number in range(3)]
+    runs = replace(pods("run", 1, cpu=1, gpu=4)[0], node_name="n0", phase="Running")
+    objects = [queue("default"), *nodes, podgroup("run", 1), runs, podgroup("ask", 1), *pods("ask", 1, cpu=1, gpu=6)]
+    larger = [text for text in texts(explain(world("volcano", *objects), "ns/ask")) if "more on node" in text]
+    assert larger == ["2 GPUs more on node n1"]
