@@ -198,6 +198,12 @@ class PodSpec(Struct, frozen=True):
     devices: DeviceAsk | None = None  # cards that pods share, in Volcano's words
     missing_config_maps: tuple[str, ...] = ()  # that it needs, and that do not exist
 
+    @property
+    def asks_for_room_alone(self) -> bool:
+        """Whether only resources, taints and cordons of nodes decide where the pod can run."""
+        beside = self.node_selector or self.spread or self.host_ports or self.claim_names or self.resource_claims
+        return not (beside or self.missing_config_maps) and self.affinity == NO_AFFINITY
+
 
 class PodCondition(Struct, frozen=True):
     """One of a pod's ``status.conditions``."""

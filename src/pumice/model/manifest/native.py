@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
 from pumice.model.manifest.kai import times_of
@@ -46,29 +47,20 @@ _CONDITIONS_MAX = 64
 
 
 def read_native_pod_group(obj: Obj, api_version: str, default_queue: str) -> PodGroup:
-    """Return a PodGroup of that version. The API has no queues: an annotation or label names it, as on pods.
-
-    Raises: FieldError.
-    """
+    """Return a PodGroup of that version. Raises: FieldError."""
     metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
-    own_name, namespace = name(metadata, "name", "metadata"), namespace_of(metadata)
-    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    own_name = name(metadata, "name", "metadata")
     is_gang, minimum = _policy(spec, "minCount")
-    conditions = _conditions(status)
+    conditions, about = _conditions(status), _about(metadata, default_queue)
     return PodGroup(
-        namespace=namespace,
+        **about,
         name=own_name,
-        uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
-        queue=named_queue(labels, annotations) or default_queue,
+        uid=text(metadata, "uid", "metadata") or f"{about['namespace']}/{own_name}",
         # Of the gang, or 1: pods of a basic group are placed one by one, and each is enough for itself.
         min_member=minimum,
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
-        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
-        labels=labels,
-        annotations=annotations,
         status=PodGroupStatus(phase="Running" if _is_scheduled(conditions) else "Pending", conditions=conditions),
-        resource_version=text(metadata, "resourceVersion", "metadata"),
-        gang=gang_at(Gang(topology=_topology(spec)), times_of(annotations)),
+        gang=gang_at(Gang(topology=_topology(spec)), times_of(about["annotations"])),
         native=NativeGroup(
             api_version=api_version,
             parent=short_text(spec, "parentCompositePodGroupName", "spec"),
@@ -104,45 +96,46 @@ def _claims(group: GroupRef, spec: Obj, status: Obj) -> Iterator[GroupClaim]:
 def read_composite_pod_group(obj: Obj, api_version: str, default_queue: str) -> CompositePodGroup:
     """Return a CompositePodGroup of that version. Raises: FieldError."""
     metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
-    own_name, namespace = name(metadata, "name", "metadata"), namespace_of(metadata)
-    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    own_name, about = name(metadata, "name", "metadata"), _about(metadata, default_queue)
     return CompositePodGroup(
-        namespace=namespace,
+        **about,
         name=own_name,
-        uid=text(metadata, "uid", "metadata") or f"{namespace}/{COMPOSITE_PREFIX}{own_name}",
+        uid=text(metadata, "uid", "metadata") or f"{about['namespace']}/{COMPOSITE_PREFIX}{own_name}",
         api_version=api_version,
-        queue=named_queue(labels, annotations) or default_queue,
         parent=short_text(spec, "parentCompositePodGroupName", "spec"),
         min_groups=_policy(spec, "minGroupCount")[1],
         topology=_topology(spec),
         leaves_whole=_leaves_whole(spec),
         never_preempts=_never_preempts(spec),
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
-        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
-        labels=labels,
-        annotations=annotations,
         conditions=_conditions(status),
-        resource_version=text(metadata, "resourceVersion", "metadata"),
         generation=whole(metadata, "generation", "metadata", 0, 0),
     )
 
 
 def read_workload(obj: Obj, default_queue: str) -> Workload:
-    """Return a Workload of v1alpha1. Its queue is named as that of a PodGroup. Raises: FieldError."""
+    """Return a Workload of v1alpha1. Raises: FieldError."""
     metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
-    own_name, namespace = plain_name(metadata, "name", "metadata"), namespace_of(metadata)
-    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    own_name, about = plain_name(metadata, "name", "metadata"), _about(metadata, default_queue)
     return Workload(
-        namespace=namespace,
+        **about,
         name=own_name,
-        uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
-        queue=named_queue(labels, annotations) or default_queue,
+        uid=text(metadata, "uid", "metadata") or f"{about['namespace']}/{own_name}",
         groups=_workload_groups(spec),
-        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
-        labels=labels,
-        annotations=annotations,
-        resource_version=text(metadata, "resourceVersion", "metadata"),
     )
+
+
+def _about(metadata: Obj, default_queue: str) -> dict[str, Any]:
+    """Return what metadata say of each kind. The API has no queues: an annotation or label names it, as on pods."""
+    labels, annotations = text_map(metadata, "labels", "metadata"), text_map(metadata, "annotations", "metadata")
+    return {
+        "namespace": namespace_of(metadata),
+        "queue": named_queue(labels, annotations) or default_queue,
+        "creation": instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        "labels": labels,
+        "annotations": annotations,
+        "resource_version": text(metadata, "resourceVersion", "metadata"),
+    }
 
 
 def _workload_groups(spec: Obj) -> tuple[WorkloadPodGroup, ...]:

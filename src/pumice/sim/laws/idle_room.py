@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pumice.model.decisions import Evict
 from pumice.model.devices.gpu import GPU_RESOURCE, gpu_groups
 from pumice.model.node import Node
-from pumice.model.pod import ENDED, NO_AFFINITY, Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.resources import PODS
 from pumice.sim.cluster import SimCluster
 from pumice.sim.measures.node_usage import amounts_of
@@ -66,10 +66,7 @@ def _is_plain(cluster: SimCluster, job: str, pods: Sequence[Pod]) -> bool:
     if rank is None or not group.gang.preemptible(rank.value) or _is_limited(cluster, group.queue):
         return False
     spec = pods[0].spec
-    beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
-    beside = beside or spec.missing_config_maps
-    plain = not beside and spec.affinity == NO_AFFINITY
-    return plain and all(pod.spec == spec and not pod.gates and not pod.unparsable for pod in pods)
+    return spec.asks_for_room_alone and all(pod.spec == spec and not pod.gates and not pod.unparsable for pod in pods)
 
 
 def _is_limited(cluster: SimCluster, queue: str) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pumice.model.decisions import Bind
 from pumice.model.node import Node
-from pumice.model.pod import ENDED, NO_AFFINITY, Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.resources import PODS
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.cluster import SimCluster
@@ -144,10 +144,7 @@ def _is_open(node: Node) -> bool:
 
 def _is_plain(pod: Pod) -> bool:
     """Return True if only the room on nodes decides where a pod can run."""
-    spec = pod.spec
-    beside = spec.node_selector or spec.spread or spec.host_ports or spec.claim_names or spec.resource_claims
-    beside = beside or spec.missing_config_maps
-    return not (beside or pod.gates or pod.unparsable or pod.nominated_node) and spec.affinity == NO_AFFINITY
+    return pod.spec.asks_for_room_alone and not (pod.gates or pod.unparsable or pod.nominated_node)
 
 
 def _takes_as_much(pods: list[Pod], half: PartiallyBoundGang) -> bool:
