@@ -10,7 +10,6 @@ from itertools import takewhile
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.columns.rows import TaskRows
 from pumice.columns.views import Task
 from pumice.framework.cycle.budget import SEARCH_STEPS_MAX, Budget
 from pumice.framework.cycle.ordering import Heap
@@ -181,7 +180,7 @@ class _Preemption:
         """Pipeline a task by evicting tasks of other jobs in the queue. Return why that fails, or None."""
         job = int(self.ssn.tables.tasks.job[row])
         queue = int(self.ssn.tables.jobs.queue[job])
-        if self.promised_kept and pipelined_again(stmt, Task(self.ssn.tables, row), self._fits):
+        if self.promised_kept and pipelined_again(stmt, Task(self.ssn.tables, row), self.search.fits):
             return None
         self.counting = self.budget
         return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
@@ -250,7 +249,7 @@ class _Preemption:
         # each of them is the whole cost of the action. None of them changes between trials, which leave no trace.
         bare = np.array([each.node for each in found if not each.victims], dtype=np.int64)
         passing = bare[self.search.passing(task, bare)] if len(bare) else bare
-        fit = frozenset(passing.tolist() if len(passing) and self._allowed(task) else ())
+        fit = frozenset(passing.tolist() if len(passing) and self.search.may_take(task) else ())
         for each in found:
             if each.victims or each.node in fit:
                 yield each
@@ -265,7 +264,7 @@ class _Preemption:
             if found.victims:
                 stmt.evict(found.victims, REASON)
             # Filters are asked again: only some plugins take part in Volcano's simulation of victims (decision 0017).
-            allowed = not self.allocatable_asked or self._allowed(task)
+            allowed = not self.allocatable_asked or self.search.may_take(task)
             let_in = allowed and self.search.passes(task, found.node)
             if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
@@ -280,14 +279,14 @@ class _Preemption:
             left, before = iter(order), stmt.mark()
             # Asked before the first eviction too: a node may have room without victims since an earlier job of this
             # action has evicted more than it needed.
-            while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
+            while not (fits := self.search.fits(task, node)) and (row := next(left, -1)) >= 0:
                 evicted.append(row)
                 stmt.evict([row], REASON)
             # Victims leave in the order of their importance. So a small one may leave first and turn out not to be
             # needed once a larger one has left.
             if fits and self.spares_unneeded and len(evicted) > 1:
                 stmt.rollback(before, remember=False)
-                evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))
+                evicted = needed_victims(stmt, evicted, REASON, lambda: self.search.fits(task, node))
                 for row in evicted:
                     stmt.evict([row], REASON)
             self._spend_for(evicted)
@@ -318,16 +317,6 @@ class _Preemption:
         counts[PREEMPTIONS_TRIED] += 1
         # A gauge in Volcano: it keeps the number of the last attempt.
         counts[VICTIMS_LOOKED_AT] = victims
-
-    def _fits(self, task: Task, node: int) -> bool:
-        """Return True if the task fits on the node as the session is now."""
-        return self.search.has_room(task, node) and self._allowed(task) and self.search.passes(task, node)
-
-    def _allowed(self, task: Task) -> bool:
-        """Return True if the queue of the task may take it."""
-        tables = self.ssn.tables
-        rows = TaskRows(tables, np.array([task.row]))
-        return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0
 
 
 def _with_victims(ssn: Session, rows: AnyArray) -> AnyArray:

@@ -117,7 +117,7 @@ class _Reclamation:
         if unfit is not None:
             reason = unfit.reason
             return lambda: Refused(TASK, reason)
-        if self.promised_kept and pipelined_again(stmt, task, self._fits):
+        if self.promised_kept and pipelined_again(stmt, task, self.search.fits):
             return None
         victims = self._victims(task)
         reachable = search.reachable(task)
@@ -149,7 +149,7 @@ class _Reclamation:
         return place
 
     def _may_place(self, task: Task, node: int) -> bool:
-        return self._may_take(task) and self._fits(task, node)
+        return self._may_take(task) and self.search.fits(task, node)
 
     def _may_take(self, task: Task) -> bool:
         """Return True if the queue of the task may reclaim for it."""
@@ -162,7 +162,7 @@ class _Reclamation:
         node, evicted, had_room = found.node, list[int](), False
         with stmt.trial() as trial:
             left, before = iter(eviction_order(self.ssn, found.victims, task.row)), stmt.mark()
-            while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
+            while not (fits := self.search.fits(task, node)) and (row := next(left, -1)) >= 0:
                 had_room |= self.search.has_room(task, node)
                 evicted.append(row)
                 stmt.evict([row], REASON)
@@ -170,7 +170,7 @@ class _Reclamation:
             # may leave for that, so the ones that are not needed are spared.
             if fits and len(evicted) > 1 and (self.spares_unneeded or had_room):
                 stmt.rollback(before, remember=False)
-                evicted = needed_victims(stmt, evicted, REASON, lambda: self._fits(task, node))
+                evicted = needed_victims(stmt, evicted, REASON, lambda: self.search.fits(task, node))
                 for row in evicted:
                     stmt.evict([row], REASON)
             if len(evicted) > 1:
@@ -181,14 +181,3 @@ class _Reclamation:
         if not trial.kept:
             self.budget.spend(IN_VAIN_STEPS)
         return trial.kept
-
-    def _fits(self, task: Task, node: int) -> bool:
-        """Return True if the task fits on the node as the session is now."""
-        return self.search.has_room(task, node) and self._allowed(task) and self.search.passes(task, node)
-
-    def _allowed(self, task: Task) -> bool:
-        """Return True if the queue of the task may take it."""
-        tables = self.ssn.tables
-        rows = TaskRows(tables, np.array([task.row]))
-        # Volcano does not ask here, and may evict for a task that its queue then refuses (decision 0017).
-        return self.ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0

@@ -185,6 +185,16 @@ class NodeSearch:
         future = self._tables.nodes.books[node, FUTURE].tolist()
         return all(future[d] > limit for d, limit in self._tables.classes.asked[self._tables.tasks.cls[task.row]])
 
+    def may_take(self, task: Task) -> bool:
+        """Return True if the queue of the task may take it."""
+        # Volcano's reclaim does not ask, and may evict for a task that its queue then refuses (decision 0017).
+        rows = TaskRows(self._tables, np.array([task.row]))
+        return self._ssn.ask(points.tasks_allowed, task.queue, rows).tasks > 0
+
+    def fits(self, task: Task, node: int) -> bool:
+        """Return True if the task fits on the node as the session is now."""
+        return self.has_room(task, node) and self.may_take(task) and self.passes(task, node)
+
     # -- in order -----------------------------------------------------------------------------------------------------
 
     def best_first(self, task: Task, mask: Bool) -> Iterator[I64]:
