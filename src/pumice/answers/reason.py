@@ -136,6 +136,7 @@ class _Search:
         ]
         without_two = product(combinations(smallest, len(smallest) - 2), parts)
         found = next((fewer for kept, part in without_two if (fewer := self.with_one(kept, part))), ())
+        found = found or self.with_one_room(smallest, rest)
         if not found and len(smallest) > 2:
             without_three = combinations(smallest, len(smallest) - 3)
             found = next((fewer for kept in without_three if (fewer := self.with_two(kept, rest))), ())
@@ -151,6 +152,16 @@ class _Search:
             return (*lifts, *others)
         half = len(others) // 2
         return self.with_one(lifts, others[:half]) or self.with_one(lifts, others[half:])
+
+    def with_one_room(self, smallest: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
+        """Return obstacles of which one resource is in place of two without which the job starts; empty for none.
+
+        Some nodes lack two resources, and others only one: each is run by itself, for together with other obstacles it
+        may let others in before the job."""
+        lacking = [each for each in smallest if each.code is Code.ROOM]
+        kept = (tuple(each for each in smallest if each not in two) for two in combinations(lacking, 2))
+        rooms = [each for each in others if each.code is Code.ROOM]
+        return next((fewer for few, one in product(kept, rooms) if self.succeeds(fewer := (*few, one))), ())
 
     def with_two(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
         """Return these lifts with at most two others without which the job starts; empty for none."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, product
+from itertools import chain, islice, product
+from math import inf
 
 from msgspec import Struct
 
@@ -28,6 +29,10 @@ _ALWAYS_TRIED, _ENOUGH = 4, 2
 _EXACT_MAX = 64
 #: Of the cost of a way, what a cheaper one takes at most: one that is cheaper by less is not looked for.
 _WORTH_LESS = 0.95
+#: A cost that is little beside a resource that is added.
+_LITTLE = 0.5
+#: Counts of such a step that are tried one by one.
+_ONE_BY_ONE = 16
 #: Ways that are given.
 WAYS_MAX = 4
 
@@ -114,7 +119,7 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
         if smallest is not None:
             found.setdefault(smallest.text, smallest)
     if by_lift:
-        for better in _improved(finder, by_lift, found.values()):
+        for better in (*_alone(finder, by_lift, found.values()), *_improved(finder, by_lift, found.values())):
             found.setdefault(better.text, better)
     ways: list[Way] = []
     for text in sorted(found, key=lambda text: (*cost_of(found[text].chosen).rank, text)):
@@ -127,6 +132,21 @@ def ways_out(trials: Trials, job: str, reason: Reason) -> list[Way]:
         if len(ways) == WAYS_MAX:
             break
     return ways
+
+
+def _alone(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found]) -> Iterator[_Found]:
+    """Yield ways of one step that costs little against one obstacle, where all that are found cost much: by each of the
+    first counts, and then by counts that double. An obstacle that is taken away altogether may let others in before the
+    job where a little of it does not."""
+    if min(map(_rank, found), default=inf) < 2 * _LITTLE:
+        return
+    # Of steps with few counts there is no middle.
+    for step in (each for each in chain(*by_lift) if each.most > 2):
+        most = _most_below(step, _LITTLE)
+        counts = (*range(1, min(most, _ONE_BY_ONE) + 1), *(1 << power for power in range(5, most.bit_length())))
+        alone = next((count for count in counts if finder.succeeds((CountedStep(step, count),))), 0)
+        if alone and (smallest := finder.smallest((step,), (alone,))) is not None:
+            yield smallest
 
 
 def _improved(finder: _Finder, by_lift: list[list[Step]], found: Iterable[_Found]) -> Iterator[_Found]:
@@ -212,7 +232,7 @@ def _covers(one: CountedStep, other: CountedStep) -> bool:
 
 
 def cost_of(chosen: Iterable[CountedStep]) -> Cost:
-    """Return what steps take together."""
+    """Return what steps take together. A step that is not made takes nothing."""
     chosen = [each for each in chosen if each.count]
     costs = [each.step.cost(each.count) for each in chosen]
     lowered, added, lost = (sum(cost[i] for cost in costs) for i in range(3))

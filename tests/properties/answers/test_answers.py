@@ -8,7 +8,7 @@ import pytest
 
 from pumice.answers.codes import Code
 from pumice.answers.explanation import Verdict, explain
-from tests.properties.answers.answer_worlds import LANGUAGES, SMALL, WALK, random_world
+from tests.properties.answers.answer_worlds import LANGUAGES, SMALL, WALK, WALK_LARGE, random_world
 from tests.properties.answers.checks import FreshStores, cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
@@ -47,6 +47,20 @@ def test_no_cheaper_steps_start_the_job(language: str, seed: int, job: str) -> N
 def test_no_exchange_of_steps_is_cheaper(seed: int, job: str) -> None:
     world = random_world(random.Random(seed), "kai", size=WALK)
     assert cheaper_way(FreshStores(world), explain(world, job)) == ""
+
+
+def test_a_little_of_one_step_is_found_where_all_of_it_lets_others_in_before_the_job() -> None:
+    world = random_world(random.Random(601950), "kai", size=WALK_LARGE)
+    found = explain(world, "ns/j4")
+    assert len(found.parts) == 2 and found.ways[0].text == ("queue q0-a: cpu limit +2 cores",)
+    assert cheaper_way(FreshStores(world), found) == ""
+
+
+def test_a_step_that_is_not_made_leaves_its_cost_to_the_others() -> None:
+    world = random_world(random.Random(610980), "kai", size=WALK_LARGE)
+    found = explain(world, "ns/j1")
+    assert found.ways[0].text == ("queue q0: gpu limit +1 GPU", "let the pods tolerate all taints")
+    assert cheaper_way(FreshStores(world), found) == ""
 
 
 def test_amounts_are_changed_where_less_than_an_obstacle_taken_away_altogether_is_enough() -> None:
@@ -96,6 +110,12 @@ def test_two_obstacles_take_the_place_of_three_in_a_reason_of_four() -> None:
         (Code.ROOM, "pods"),
     ]
     assert smaller_sets(FreshStores(world), found) == (True, True)
+
+
+def test_one_resource_that_some_nodes_lack_takes_the_place_of_two_that_others_lack() -> None:
+    world = random_world(random.Random(701188), "volcano", size=WALK)
+    found = explain(world, "ns/j1", ways=False)
+    assert [(part.code, part.name) for part in found.parts] == [(Code.ROOM, "nvidia.com/gpu")]
 
 
 @pytest.mark.parametrize(
