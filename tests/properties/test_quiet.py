@@ -10,6 +10,7 @@ import yaml
 
 from pumice.sim import run as running
 from pumice.sim.fuzz.case import draw, play
+from pumice.sim.fuzz.sizes import SMALL
 from pumice.sim.shell import Shell
 from pumice.sim.world import Simulation
 from pumice.volcano.table import volcano_registry
@@ -46,5 +47,5 @@ def test_a_cycle_that_nobody_asked_for_finds_nothing_new(monkeypatch: pytest.Mon
     Doubting.seen.clear()
     registry, conf = volcano_registry(), yaml.safe_load(ADMISSION % sharing)
     for seed in SEEDS:
-        assert play(draw(seed, registry, [conf], {}), registry).problem == ""
+        assert play(draw(seed, registry, [conf], {}, size=SMALL), registry).problem == ""
     assert Doubting.seen["quiet, somebody waits"] > 40

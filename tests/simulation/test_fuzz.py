@@ -25,7 +25,7 @@ def test_no_world_breaks_a_law_and_in_most_there_is_something_to_break() -> None
     played = {seed: play(draw(seed, REGISTRY), REGISTRY) for seed in SEEDS}
     broken = {f"pumice fuzz --seeds {seed}": each.problem for seed, each in played.items() if each.problem}
     assert broken == {}
-    assert sum(each.binds > 0 for each in played.values()) >= len(SEEDS) - 1
+    assert sum(each.binds > 0 for each in played.values()) >= len(SEEDS) * 4 // 5
     assert sum(each.evictions > 0 for each in played.values()) >= len(SEEDS) // 4
 
 
@@ -80,6 +80,7 @@ def test_a_failing_world_is_printed_and_kept_and_can_be_run_again(
         "worlds": 1,
         "placing": 0,
         "evicting": 0,
+        "kinds": {"crowded volcano": {"worlds": 1, "placing": 0, "evicting": 0}},
         "findings": {str(kept): "S5: so it is said"},
     }
 

@@ -18,6 +18,7 @@ from pumice.runtime.record.recorder import Bounds, Recorder, files_of
 from pumice.runtime.record.replay import ReplayedCycle, replay
 from pumice.sim.faults import FaultPlan
 from pumice.sim.fuzz.case import draw
+from pumice.sim.fuzz.sizes import SMALL
 from pumice.sim.run import simulate
 from pumice.sim.scenes.manifests import scene_of
 from pumice.sim.settings import Observers, SimSettings
@@ -30,7 +31,7 @@ each_language = pytest.mark.parametrize("language", ["volcano", "kai"])
 
 def record(seed: int, language: str, folder: Path, bounds: Bounds) -> int:
     """Record one world, and return of how many cycles."""
-    case = draw(seed, REGISTRY, dialect=language)
+    case = draw(seed, REGISTRY, dialect=language, size=SMALL)
     policy = read_policy(case.conf, REGISTRY)
     plan = FaultPlan(600.0, **case.faults) if case.faults else None
     recorder = Recorder(folder, bounds)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pumice.sim.fuzz.play_result import PlayResult
 
 FINDINGS_MAX = 20
+#: The kind of a run with worlds of all kinds.
+ANY = "any"
 #: Tasks for each worker that are done before their findings are reported, in the order of seeds.
 _TASKS = 4
 #: Seeds of a task: what a process does once for all of them costs as much as a small world.
@@ -66,14 +68,15 @@ class Seeds(click.ParamType[range]):
     type=click.Choice(["volcano", "kai"]),
     default="volcano",
     show_default=True,
-    help="Language of the policies and objects, without --confs.",
+    help="Language of the policies and objects, without --confs. Worlds of --kind any have both.",
 )
 @click.option(
     "--kind",
-    type=click.Choice(["crowded", "storm", "reserved"]),
+    type=click.Choice(["crowded", "storm", "reserved", ANY]),
     default="crowded",
     show_default=True,
-    help="What worlds are about: a full cluster and faults; gangs that fit nowhere before one that fits; reservations.",
+    help="What worlds are about: a full cluster and faults; gangs that fit nowhere before one that fits; reservations; "
+    "any of these, in both languages.",
 )
 @click.option(
     "--faults", metavar="PLAN", default="", help="Faults, as for simulate; none for no faults.  [default: any]"
@@ -120,18 +123,20 @@ def fuzz(
     gangs are bound whole, no pod is lost, no pod is evicted without a plan, evictions come to an end. Worlds of two
     other kinds have laws of their own: a tenant's gangs that fit nowhere delay a gang of another tenant by at most one
     cycle, and a job with reserved room starts no later than announced. A world that breaks a law is reduced and saved
-    to a file, which --replay runs again. The output also counts the worlds in which pods were bound and evicted. The
-    exit code is 1 if a law was broken.
+    to a file, which --replay runs again. The output also counts the worlds in which pods were bound and evicted, for
+    each kind and language. The exit code is 1 if a law was broken.
 
     \b
     Examples:
       pumice fuzz --seeds 0..499 --dialect kai
       pumice fuzz --seeds 0..999 --kind storm
+      pumice fuzz --seeds 0..999 --kind any --json
       pumice fuzz --seeds 17 --confs volcano-scheduler.conf --faults refused=5%,restart=2m
       pumice fuzz --replay fuzz-findings/17.json
     """
     from pumice.cli.progress import counting
     from pumice.runtime.policy.languages import builtin_registry
+    from pumice.sim.fuzz.world_counts import WorldCounts
 
     registry = builtin_registry()
     replay = tuple(map(Path, ctx.with_resource(readable([str(path) for path in replay]))))
@@ -143,11 +148,10 @@ def fuzz(
         worlds = _worlds(drawn, seeds, engine, workers, _maker(registry, drawn))
     count = len(replay) if replay else len(seeds)
     findings: dict[str, str] = {}
-    tried = placing = evicting = 0
+    counts = WorldCounts()
     with counting("worlds") as show, closing(worlds):
         for tried, (name, case, played) in enumerate(worlds, start=1):
-            placing += played.binds > 0
-            evicting += played.evictions > 0
+            counts.add(case, played)
             show(tried, count, name)
             if played.problem:
                 findings[name] = played.problem if replay else _save_reduced(case, played.problem, save, registry)
@@ -155,10 +159,9 @@ def fuzz(
             if len(findings) >= FINDINGS_MAX:
                 break
     if as_json:
-        print_json({"worlds": tried, "placing": placing, "evicting": evicting, "findings": findings})
+        print_json({**counts.to_json(), "findings": findings})
     else:
-        broken = f"{len(findings)} break a law" if findings else "no law broken"
-        click.echo(f"{tried} worlds, {broken}; in {placing} pods were bound, in {evicting} some were evicted")
+        click.echo(counts.to_text(f"{len(findings)} break a law" if findings else "no law broken"))
     ctx.exit(FAILED if findings else 0)
 
 
@@ -214,6 +217,8 @@ def _must_fit(drawn: DrawOptions) -> None:
     """Raise InputError if options cannot be used together."""
     if drawn.kind != "crowded" and (drawn.confs or drawn.faults):
         raise InputError(f"--kind {drawn.kind}: found --confs or --faults, which are for crowded worlds only")
+    if drawn.kind == ANY and drawn.dialect == "kai":
+        raise InputError("--kind any: found --dialect kai, wanted none: a run of all kinds is in both languages")
     if drawn.kind == "reserved" and drawn.dialect == "kai":
         raise InputError("--kind reserved: found --dialect kai, wanted volcano: no action of KAI asks ours/reserve")
 
@@ -224,8 +229,10 @@ def _maker(registry: Registry, drawn: DrawOptions) -> Callable[[int], FuzzCase]:
 
     from pumice.cli.faults import parse_faults
     from pumice.runtime.policy.conf import load_policy
-    from pumice.sim.fuzz.case import QUIET_AFTER_S, Kind, draw
+    from pumice.sim.fuzz.case import QUIET_AFTER_S, Kind, draw, draw_mixed
 
+    if drawn.kind == ANY:
+        return lambda seed: draw_mixed(seed, registry)
     given, faults = [], drawn.faults
     for path in drawn.confs:
         load_policy(Path(path), registry)  # says what is wrong with it

@@ -13,13 +13,13 @@ from pumice.framework.plugin.policy_file import DEFAULT_DIALECT, Policy, read_po
 from pumice.framework.plugin.registry import Registry
 from pumice.model.manifest import Decoder
 from pumice.sim.faults import FaultPlan
-from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, draw_objects
+from pumice.sim.fuzz.clusters import Raw, draw_objects
 from pumice.sim.fuzz.confs import Conf, draw_conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.kai_clusters import draw_kai_conf, draw_kai_objects
 from pumice.sim.fuzz.play_result import PlayResult
 from pumice.sim.fuzz.reserved import draw_reserved_objects, draw_reserving_conf
-from pumice.sim.fuzz.sizes import draw_size
+from pumice.sim.fuzz.sizes import LAST_ARRIVAL_S, TINY, Size, draw_size
 from pumice.sim.fuzz.storms import draw_storm, play_storm
 from pumice.sim.laws.safety import LawBroken
 from pumice.sim.run import simulate
@@ -33,6 +33,11 @@ QUIET_AFTER_S = LAST_ARRIVAL_S + 200.0
 UNTIL_S = QUIET_AFTER_S + 1000.0
 #: Deciding cycles in a row in which no job arrives or ends. More means that evictions never end.
 CIRCLES_MAX = 200
+#: One world of so many asks in every cycle why jobs wait. No law is about it, and it costs a tenth of a world.
+_ASKS_WHY_EVERY = 10
+_MIXES = 1  # a separate generator, so that a world of a mixed run is that of its seed in a run of its kind
+#: Seconds in which a tiny world has faults. Each fault costs several cycles.
+_TINY_QUIET_AFTER_S = 150.0
 #: Possible faults, with their rates.
 _FAULTS: dict[str, Sequence[float]] = {
     "refused_share": (0.1, 0.3),
@@ -55,6 +60,14 @@ class Kind(StrEnum):
     CROWDED = "crowded"  # a full cluster, any policy, faults
     STORM = "storm"  # gangs that fit nowhere before one of another tenant
     RESERVED = "reserved"  # room is reserved, and estimates hold
+
+
+#: Kinds of a mixed run with their languages, each as often as it is listed. Storms evict most often.
+_MIXED = (
+    *((Kind.CROWDED, "volcano"), (Kind.CROWDED, "kai")) * 6,
+    *((Kind.STORM, "volcano"), (Kind.STORM, "kai")) * 4,
+    (Kind.RESERVED, "volcano"),
+)
 
 
 class FuzzCase(Struct, frozen=True):
@@ -81,6 +94,12 @@ class FuzzCase(Struct, frozen=True):
         return cls(int(found["seed"]), found["conf"], tuple(found["objects"]), found["faults"], kind)
 
 
+def draw_mixed(seed: int, registry: Registry) -> FuzzCase:
+    """Return the case of a seed, of any kind and in any language that has it."""
+    kind, dialect = Dice(seed, _MIXES).one(_MIXED)
+    return draw(seed, registry, dialect=dialect, kind=kind)
+
+
 def draw(
     seed: int,
     registry: Registry,
@@ -89,31 +108,39 @@ def draw(
     *,
     dialect: str = DEFAULT_DIALECT,
     kind: Kind = Kind.CROWDED,
+    size: Size | None = None,
 ) -> FuzzCase:
     """Return the case of a seed. ``confs``: policies to draw from, instead of any in a ``dialect``. ``faults``: the
-    faults, instead of any. Both are for crowded worlds."""
+    faults, instead of any. ``size``: the size, instead of any. These are for crowded worlds."""
     dice = Dice(seed)
     if kind is Kind.STORM:
         policy, made = draw_storm(dice, dialect)
         return FuzzCase(seed, policy, tuple(made), {}, kind)
     if kind is Kind.RESERVED:
         return FuzzCase(seed, draw_reserving_conf(dice), tuple(draw_reserved_objects(dice)), {}, kind)
-    size = draw_size(dice)
+    size = size or draw_size(dice)
     conf = dice.one(confs) if confs else None
     if (dialect if conf is None else conf.get("dialect")) == "kai":
         kai_objects, drawn = draw_kai_objects(dice, size), draw_kai_conf(dice, registry)
-        return FuzzCase(seed, conf or drawn, tuple(kai_objects), _faults(dice) if faults is None else faults)
+        return FuzzCase(seed, conf or drawn, tuple(kai_objects), _faults(dice, size) if faults is None else faults)
     tree = dice.chance(0.25) if conf is None else _has_tree(conf)
     groups = dice.chance(0.3)
     if conf is None:
         conf = draw_conf(dice, registry, tree=tree, groups=groups)
     actions = [name.strip() for name in str(conf.get("actions", "")).split(",")]
     objects = draw_objects(dice, size, actions, tree=tree, groups=groups)
-    return FuzzCase(seed, conf, tuple(objects), _faults(dice) if faults is None else faults)
+    return FuzzCase(seed, conf, tuple(objects), _faults(dice, size) if faults is None else faults)
 
 
-def _faults(dice: Dice) -> dict[str, float]:
-    return {name: dice.one(often) for name, often in _FAULTS.items() if dice.chance(0.25)} if dice.chance(0.7) else {}
+def _faults(dice: Dice, size: Size) -> dict[str, float]:
+    """Return faults: some of many in most worlds, one or two of them in three of ten tiny worlds."""
+    if size is not TINY:
+        some = dice.chance(0.7)
+        return {name: dice.one(often) for name, often in _FAULTS.items() if dice.chance(0.25)} if some else {}
+    if not dice.chance(0.3):
+        return {}
+    names = dice.shuffled(list(_FAULTS))[: dice.number(1, 2)]
+    return {"quiet_after_s": _TINY_QUIET_AFTER_S, **{name: dice.one(_FAULTS[name]) for name in names}}
 
 
 def _has_tree(conf: Conf) -> bool:
@@ -147,7 +174,7 @@ def _or_fault(world: Callable[[], PlayResult]) -> PlayResult:
 
 def _simulated(case: FuzzCase, scene: Scene, policy: Policy) -> PlayResult:
     """Simulate a world to its end. Raises: LawBroken."""
-    plan = FaultPlan(QUIET_AFTER_S, **case.faults) if case.faults else None
+    plan = FaultPlan(**{"quiet_after_s": QUIET_AFTER_S, **case.faults}) if case.faults else None
     settings = SimSettings(
         until=UNTIL_S,
         seed=case.seed,
@@ -155,6 +182,7 @@ def _simulated(case: FuzzCase, scene: Scene, policy: Policy) -> PlayResult:
         check_laws=True,
         circles_max=CIRCLES_MAX,
         try_alone=False,  # no law is about it, and it costs more than the world
+        asks_why=case.seed % _ASKS_WHY_EVERY == 0,
         estimates_hold=case.kind is Kind.RESERVED,
     )
     ran = simulate(scene, policy, settings)

@@ -14,12 +14,11 @@ from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 Raw = dict[str, Any]
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"
-LAST_ARRIVAL_S = 300
-#: Pods that a job which fills the cluster has more than others.
-MORE_PODS = 3
 #: Requests of pods: CPU, memory in Gi, GPUs.
 _REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 0), (3, 3, 0), (2, 4, 1), (4, 8, 2))
 _WITHOUT_GPU = 5
+#: Requests of which a job of several pods fills a node or two.
+_CONTESTED = ((2, 2, 0), (2, 4, 0), (3, 3, 0))
 _PREEMPTABLE = "volcano.sh/preemptable"
 _ZONE = "volcano.sh/revocable-zone"
 _GROUPS = ("blue", "green")
@@ -27,12 +26,14 @@ _GROUPS = ("blue", "green")
 
 class _Mix(NamedTuple):
     """What jobs are drawn from. ``fills``: priority class or queue of half of the jobs, which arrive first and stay
-    long, so that others find the cluster full; "" if jobs arrive at random."""
+    long, so that others find the cluster full; "" if jobs arrive at random. ``is_contest``: little protects their
+    pods."""
 
     size: Size
     queues: list[str]
     requests: Sequence[tuple[int, int, int]]
     fills: str
+    is_contest: bool
 
 
 def draw_objects(dice: Dice, size: Size, actions: Collection[str], *, tree: bool, groups: bool) -> list[Raw]:
@@ -51,7 +52,11 @@ def draw_objects(dice: Dice, size: Size, actions: Collection[str], *, tree: bool
     fills = dice.one(evicted) if evicted and dice.chance(0.8) else dice.one(("", "low", leaves[0]))
     if fills == leaves[0]:
         _is_over_its_share(dice, next(queue for queue in queues if queue["metadata"]["name"] == fills))
-    mix = _Mix(size, leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], fills)
+    requests: Sequence[tuple[int, int, int]] = _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU]
+    is_contest = dice.chance(size.contest_share)
+    if is_contest:
+        requests = (dice.one(_CONTESTED),)
+    mix = _Mix(size, leaves, requests, fills, is_contest)
     return [
         *nodes,
         *(racks(dice, len(nodes)) if dice.chance(0.4) else ()),
@@ -163,28 +168,29 @@ def _budgets(dice: Dice) -> Iterator[Raw]:
 def _job(dice: Dice, j: int, mix: _Mix) -> Raw:
     # At least one that fills the cluster, and one that finds it full.
     early = (j == 0 or (j > 1 and dice.chance(0.5))) if mix.fills else None
-    name, replicas = f"job{j}", dice.number(*mix.size.pods) + (MORE_PODS if early else 0)
-    if early and dice.chance(0.7):
+    name, replicas = f"job{j}", dice.number(*mix.size.pods) + (mix.size.more_pods if early else 0)
+    if early and len(mix.requests) > 1 and dice.chance(0.7):
         mix = mix._replace(requests=_REQUESTS[:_WITHOUT_GPU])  # few nodes have GPUs
     tasks = [_task(dice, "worker", name, replicas, mix)]
     if dice.chance(0.3):
         tasks.append(_task(dice, "ps", name, dice.number(1, 2), mix))
     total = sum(task["replicas"] for task in tasks)
+    # If a gang needs all of its pods, none may be evicted alone.
+    ones = (30 if mix.is_contest else 6) if early else 0
     spec: Raw = {
         "queue": _queue_of(dice, mix, early),
-        # If a gang needs all of its pods, none may be evicted alone.
-        "minAvailable": dice.one((total, dice.number(1, total), *((1,) * 6 if early else ()))),
+        "minAvailable": dice.one((total, dice.number(1, total), *(1,) * ones)),
         "schedulerName": "volcano",
         "tasks": tasks,
     }
-    if mix.fills == "low":
+    if mix.fills == "low" or (mix.is_contest and early is not None):
         spec["priorityClassName"] = "low" if early else "high"
     elif dice.chance(0.7):
         spec["priorityClassName"] = dice.one(("low", "high"))
     if dice.chance(0.25):
         spec["networkTopology"] = {"mode": dice.one(("hard", "soft")), "highestTierAllowed": dice.number(1, 2)}
-    notes = _times(dice, early)
-    if dice.chance(0.25):
+    notes = _times(dice, early, mix.size)
+    if dice.chance(0.0 if mix.is_contest else 0.25):
         notes[_PREEMPTABLE] = dice.one(("true", "false"))
     if dice.chance(0.2):
         notes[_ZONE] = "*"
@@ -202,12 +208,12 @@ def _queue_of(dice: Dice, mix: _Mix, early: bool | None) -> str:
     return mix.fills if early or not others else dice.one(others)
 
 
-def _times(dice: Dice, early: bool | None) -> dict[str, str]:
+def _times(dice: Dice, early: bool | None, size: Size) -> dict[str, str]:
     """Return when a job arrives and how long it runs. ``early``: first and long, or later and short; None: either."""
     arrivals, durations = {
-        None: ((0, LAST_ARRIVAL_S), (5, 400)),
+        None: ((0, size.last_arrival_s), (5, 400)),
         True: ((0, 40), (200, 800)),
-        False: ((40, LAST_ARRIVAL_S), (5, 200)),
+        False: ((40, size.last_arrival_s), (5, 200)),
     }[early]
     return {ARRIVAL_ANNOTATION: f"{dice.number(*arrivals)}s", DURATION_ANNOTATION: f"{dice.number(*durations)}s"}
 
@@ -217,7 +223,7 @@ def _task(dice: Dice, role: str, job: str, replicas: int, mix: _Mix) -> Raw:
     requests: Raw = {"cpu": str(cpu), "memory": f"{memory}Gi", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     pod: Raw = {"containers": [{"name": "main", "resources": {"requests": {} if dice.chance(0.08) else requests}}]}
     mine = {"matchLabels": {"app": job}}
-    match dice.number(0, 11):
+    match dice.number(0, 39 if mix.is_contest else 11):
         case 0:
             pod["nodeSelector"] = {"zone": f"z{dice.number(0, 1)}"}
         case 1:

@@ -4,17 +4,20 @@ sub-groups, shares of GPUs, racks. They are full, so that evictions happen."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from pumice.framework.plugin.registry import Registry
 from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.workloads.gang import SUB_GROUP_LABEL
-from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, MORE_PODS, Raw, raw
+from pumice.sim.fuzz.clusters import Raw, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.fuzz.sizes import Size
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
+#: The spec of a pod, and the annotations by which it shares GPUs.
+_Shape = tuple[Raw, dict[str, str]]
 _GPU = "nvidia.com/gpu"
 _LEVELS = ("zone", "rack")
 #: Priorities by name of the class. Jobs with 100 or more are not preemptible.
@@ -32,6 +35,16 @@ _OPTIONAL = (
     "minruntime",
     "podaffinity",
 )
+
+
+class _Mix(NamedTuple):
+    """What jobs are drawn from. ``filled``: the queue of those that come first; ``leaves``: of the others. ``shape``:
+    in a contest, what every pod asks for; None if each job asks for its own."""
+
+    size: Size
+    leaves: list[str]
+    filled: str
+    shape: _Shape | None
 
 
 def draw_kai_conf(dice: Dice, registry: Registry) -> Conf:
@@ -64,15 +77,20 @@ def draw_kai_objects(dice: Dice, size: Size) -> list[Raw]:
         leaves += children or [f"p{p}"]
     # Half of the jobs have the lowest priority, come first and stay long, so that the others find the cluster full.
     filled = dice.one(leaves)
-    if dice.chance(0.6):
+    is_over = dice.chance(0.6)
+    if is_over:
         _is_over_its_share(next(queue for queue in queues if queue["metadata"]["name"] == filled))
+    shape = _pod(dice, whole=True) if dice.chance(size.contest_share) else None
+    # In a contest the others reclaim from that queue, or preempt within it.
+    others = [leaf for leaf in leaves if leaf != filled] if is_over else [filled]
+    mix = _Mix(size, leaves if shape is None else others or [filled], filled, shape)
     levels = {"levels": [{"nodeLabel": label} for label in _LEVELS]}
     return [
         *_nodes(dice, size),
         raw("kai.scheduler/v1alpha1", "Topology", "racks", spec=levels),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()),
         *queues,
-        *(each for j in range(dice.number(*size.jobs)) for each in _job(dice, j, size, leaves, filled)),
+        *(each for j in range(dice.number(*size.jobs)) for each in _job(dice, j, mix)),
     ]
 
 
@@ -109,18 +127,18 @@ def _is_over_its_share(queue: Raw) -> None:
     }
 
 
-def _job(dice: Dice, j: int, of: Size, leaves: list[str], filled: str) -> Iterator[Raw]:
-    """Yield a PodGroup and its pods, which differ only in their sub-group. ``filled``: the queue of those that come
-    first."""
+def _job(dice: Dice, j: int, mix: _Mix) -> Iterator[Raw]:
+    """Yield a PodGroup and its pods, which differ only in their sub-group."""
     # At least one that fills the cluster, and one that finds it full.
-    early = j == 0 or (j > 1 and dice.chance(0.5))
-    name, size = f"job{j}", dice.number(*of.pods) + (MORE_PODS if early else 0)
+    early, is_contest = j == 0 or (j > 1 and dice.chance(0.5)), mix.shape is not None
+    name, size = f"job{j}", dice.number(*mix.size.pods) + (mix.size.more_pods if early else 0)
     least = size if dice.chance(0.1 if early else 0.6) else dice.number(1, 1 if early else size)
-    spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(_OF_JOBS)}
+    priority = dice.one(_OF_JOBS[1:4] if is_contest else _OF_JOBS)
+    spec: Raw = {"queue": dice.one(mix.leaves), "minMember": least, "priorityClassName": priority}
     if early:
-        spec |= {"queue": filled, "priorityClassName": next(iter(_CLASSES))}
+        spec |= {"queue": mix.filled, "priorityClassName": next(iter(_CLASSES))}
     parts = [""] * size
-    if size > 1 and dice.chance(0.2):
+    if size > 1 and dice.chance(0.05 if is_contest else 0.2):
         first = dice.number(1, size - 1)
         parts, second = ["a"] * first + ["b"] * (size - first), dice.number(1, size - first)
         spec["subGroups"] = [{"name": "a", "minMember": first}, {"name": "b", "minMember": second}]
@@ -128,25 +146,25 @@ def _job(dice: Dice, j: int, of: Size, leaves: list[str], filled: str) -> Iterat
     if dice.chance(0.25):
         level = dice.one(("requiredTopologyLevel", "preferredTopologyLevel"))
         spec["topologyConstraint"] = {"topology": "racks", level: dice.one(_LEVELS)}
-    if dice.chance(0.15):
+    if dice.chance(0.03 if is_contest else 0.15):
         spec["preemptibility"] = dice.one(("preemptible", "non-preemptible"))
-    arrivals, durations = ((0, 40), (100, 400)) if early else ((40, LAST_ARRIVAL_S), (5, 200))
+    arrivals, durations = ((0, 40), (100, 400)) if early else ((40, mix.size.last_arrival_s), (5, 200))
     notes = {
         ARRIVAL_ANNOTATION: f"{dice.number(*arrivals)}s",
         DURATION_ANNOTATION: f"{dice.number(*durations)}s",
     }
     metadata = {"namespace": "ns", "annotations": notes}
     yield raw("scheduling.run.ai/v2alpha2", "PodGroup", name, metadata=metadata, spec=spec)
-    pod, sharing = _pod(dice, whole=early)
-    pod["priorityClassName"] = spec["priorityClassName"]
+    pod, sharing = mix.shape or _pod(dice, whole=early)
+    pod = {**pod, "priorityClassName": spec["priorityClassName"]}
     for i, part in enumerate(parts):
         labels = {"app": name, **({SUB_GROUP_LABEL: part} if part else {})}
         metadata = {"namespace": "ns", "annotations": {GROUP_NAME_ANNOTATION: name, **sharing}, "labels": labels}
         yield raw("v1", "Pod", f"{name}-{i}", metadata=metadata, spec=pod, status={"phase": "Pending"})
 
 
-def _pod(dice: Dice, *, whole: bool) -> tuple[Raw, dict[str, str]]:
-    """Return the spec of a pod and the annotations by which it shares GPUs. ``whole``: most often it has whole ones."""
+def _pod(dice: Dice, *, whole: bool) -> _Shape:
+    """Return a pod. ``whole``: most often it has whole GPUs."""
     requests: Raw = {"cpu": str(dice.number(1, 4)), "memory": f"{dice.number(1, 4)}Gi"}
     sharing = {}
     match 0 if whole and dice.chance(0.6) else dice.number(0, 9):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
-from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, VOLCANO, Raw, racks, raw
+from pumice.sim.fuzz.clusters import VOLCANO, Raw, racks, raw
 from pumice.sim.fuzz.confs import Conf
 from pumice.sim.fuzz.dice import Dice
+from pumice.sim.fuzz.sizes import LAST_ARRIVAL_S
 from pumice.sim.workloads.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 
 _GPU = "nvidia.com/gpu"
+#: Up to so many jobs are on two or three nodes, so that some of them wait.
+_FEW_JOBS = 7
+#: Numbers of jobs; few in most worlds.
+_JOBS = (*((4, _FEW_JOBS),) * 9, (6, 12))
 
 
 def draw_reserving_conf(dice: Dice) -> Conf:
@@ -35,8 +40,8 @@ def draw_reserving_conf(dice: Dice) -> Conf:
 
 def draw_reserved_objects(dice: Dice) -> list[Raw]:
     """Return nodes of two sizes, some with GPUs, and gangs with estimates, some within one of two hypernodes."""
-    nodes = []
-    for i in range(dice.number(2, 5)):
+    nodes, jobs = [], dice.number(*dice.one(_JOBS))
+    for i in range(dice.number(2, 5 if jobs > _FEW_JOBS else 3)):
         room = {"cpu": str(dice.one((4, 8))), "memory": "64Gi", "pods": "20"}
         if dice.chance(0.3):
             room[_GPU] = str(dice.one((2, 4)))
@@ -45,7 +50,7 @@ def draw_reserved_objects(dice: Dice) -> list[Raw]:
     gpus = any(_GPU in node["status"]["allocatable"] for node in nodes)
     queue = raw(VOLCANO, "Queue", "default", spec={"weight": 1}, status={"state": "Open"})
     within = [*racks(dice, len(nodes))] if dice.chance(0.3) else []
-    return [*nodes, queue, *within, *(_job(dice, j, gpus, bool(within)) for j in range(dice.number(6, 12)))]
+    return [*nodes, queue, *within, *(_job(dice, j, gpus, bool(within)) for j in range(jobs))]
 
 
 def _job(dice: Dice, j: int, gpus: bool, has_domains: bool) -> Raw:

@@ -9,6 +9,7 @@ policy has one action that searches or all of its language.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from pumice.cycle import run_cycle
 from pumice.framework.cycle.outcome import Outcome
@@ -39,7 +40,24 @@ _KAI_EVERY = "allocate, consolidation, reclaim, preempt, stalegangeviction"
 _QUEUES = (0, 1, 12)
 _PREEMPTS = frozenset({"preempt", "gangpreempt"})
 _CORES = 4
-_FEW_STEPS = (250, 600)
+
+
+class _Size(NamedTuple):
+    """Lowest and highest numbers of nodes, of gangs of the storm, and of steps of each action."""
+
+    nodes: tuple[int, int]
+    gangs: tuple[int, int]
+    steps: tuple[int, int]
+
+
+#: Small and large, Volcano's and KAI's. The storm uses up the steps, and a turn is enough for the other gang: with
+#: fewer, reclaim would not serve that gang even without the storm, and the world would say nothing.
+_SIZES = (_Size((3, 4), (3, 6), (80, 200)), _Size((6, 12), (8, 30), (600, 1500)))
+_KAI_SIZES = (_Size((2, 3), (4, 8), (120, 300)), _Size((6, 12), (8, 30), (250, 600)))
+#: Nodes on which consolidation makes room for two pods: two that are moved, and two that take what is moved.
+_CONSOLIDATED = 4
+#: Share of large worlds.
+_LARGE_SHARE = 0.05
 #: The moment of the first cycle, in seconds after the year began: the gangs of a storm are minutes old.
 _BEGIN_S = 400
 _NOW = 1_767_225_600.0 + _BEGIN_S
@@ -51,7 +69,8 @@ class _World:
 
     def __init__(self, dice: Dice, action: str, dialect: str) -> None:
         self.dice, self.action, self.kai = dice, action, dialect == "kai"
-        self.nodes = dice.number(6, 12)
+        self.size = (_KAI_SIZES if self.kai else _SIZES)[dice.chance(_LARGE_SHARE)]
+        self.nodes = max(dice.number(*self.size.nodes), _CONSOLIDATED if action == "consolidation" else 0)
         self.first = "q0" if action in _PREEMPTS else "old"
         # A job finds victims in its own queue only, where running pods are.
         self.queues = ["q0", *(f"s{i:02d}" for i in range(0 if action in _PREEMPTS else dice.one(_QUEUES)))]
@@ -86,9 +105,9 @@ def draw_storm(dice: Dice, dialect: str) -> tuple[Conf, list[Raw]]:
     action = dice.one(searching)
     world = _World(dice, action, dialect)
     made = _kai_objects(world) if world.kai else _objects(world)
-    actions = action if dice.chance(0.6) else _KAI_EVERY if world.kai else _EVERY
+    actions = action if dice.chance(0.7) else _KAI_EVERY if world.kai else _EVERY
     settings = [
-        {"name": each, "arguments": {"maxSearchSteps": dice.number(*_FEW_STEPS)}}
+        {"name": each, "arguments": {"maxSearchSteps": dice.number(*world.size.steps)}}
         for each in searching
         if each in actions.split(", ")
     ]
@@ -120,7 +139,7 @@ def _objects(world: _World) -> list[Raw]:
         made += [world.pod(f"old{i}-{k}", f"old{i}", 1, on=f"n{i}", priority=1) for k in range(_CORES)]
     if never == "port":
         made += [world.pod(f"port{i}", "", 0.001, on=f"n{i}", **misfit) for i in range(world.nodes)]
-    for i in range(dice.number(8, 30)):
+    for i in range(dice.number(*world.size.gangs)):
         name, queue = f"s{i:02d}", dice.one(world.queues)
         cores = [1 + dice.number(0, 99) / 100 for _ in range(dice.number(1, 3))]
         made.append(world.group(name, len(cores) + 1, queue, "high", 1 + i, namespace=STORM, **tier))
@@ -174,7 +193,7 @@ def _kai_objects(world: _World) -> list[Raw]:
             name = f"old{i:02d}-{k}"
             made.append(world.group(name, 1, world.first, "p10", 0))
             made.append(world.pod(f"{name}-0", name, 1, count, on=f"n{i}", priorityClassName="p10", priority=10))
-    for i in range(dice.number(8, 30)):
+    for i in range(dice.number(*world.size.gangs)):
         # Of unlike priority, so that none is refuted with another; only the last pod fits nowhere.
         name, rank = f"s{i:02d}", 50 + dice.number(0, 39)
         priority: Raw = {"priorityClassName": f"p{rank}", "priority": rank}
