@@ -34,7 +34,7 @@ def steps_for(
     nodes = list(add_nodes(world, job, room)) if codes & _OF_NODES else []
     general += nodes
     if Code.ROOM in codes:
-        by_lift.append([*nodes, *grow_nodes(world, job)])
+        by_lift.append([*nodes, *grow_nodes(world, job, room)])
     for each, blocker in zip(lifts, blockers, strict=True):
         if each.code is Code.ROOM:
             continue

@@ -49,16 +49,17 @@ def add_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
         yield _nodes_like(world, made, job, max(len(specs), int(ask.get("pods"))), room)
 
 
-def grow_nodes(world: World, job: str) -> Iterator[Step]:
+def grow_nodes(world: World, job: str, room: int = 0) -> Iterator[Step]:
     """Make nodes larger, those first that lack least for a pod: a new node is in no domain of a topology that names its
-    nodes."""
+    nodes. ``room``: for how many of the pods there seems to be room."""
     specs = waiting_specs(world, job)
     nodes = [node for node in world.nodes if specs and not node.unparsable and may_use(specs[0], node)]
     growths = [_Growth(node, specs[0].request, world.held_on.get(node.name, Resource())) for node in nodes]
     growths.sort(key=lambda each: (each.node.unschedulable, len(each.node.taints), each.part(1), each.node.name))
-    yield from (_grow([each], specs) for each in growths[:_GROWN_MAX])
+    likely = max(1, _least(world, job) - room)
+    yield from (_grow([each], specs, likely) for each in growths[:_GROWN_MAX])
     if len(nodes) > 1:
-        yield _grow(growths, specs)
+        yield _grow(growths, specs, -(-likely // len(nodes)))
 
 
 class _Growth:
@@ -89,7 +90,7 @@ def _large_enough(world: World, spec: PodSpec) -> Node:
     return replace(base, allocatable=room, capacity=room, labels=labels, taints=(), unschedulable=False)
 
 
-def _grow(growths: list[_Growth], specs: list[PodSpec]) -> Step:
+def _grow(growths: list[_Growth], specs: list[PodSpec], likely: int) -> Step:
     """Make each of some nodes larger by what the one that lacks most lacks for so many more pods."""
     one, nodes = specs[0].request, [each.node for each in growths]
     main = main_resource(specs)
@@ -138,6 +139,7 @@ def _grow(growths: list[_Growth], specs: list[PodSpec]) -> Step:
         ),
         edits=lambda count: len(nodes),
         is_last_resort=True,
+        likely=min(likely, len(specs) + 1, _GROWN_PODS_MAX),
         means="" if len(nodes) > 1 else "a node made larger",
     )
 
@@ -170,12 +172,17 @@ def _nodes_like(world: World, like: Node, job: str, most: int, room: int) -> Ste
 
 def _missing(world: World, job: str, like: Node, room: int) -> int:
     """Return how many nodes like one hold the pods of a job's minimum that have no room, at least one."""
-    group = world.groups.get(job)
-    holds = sum(1 for pod in world.pods_of.get(job, ()) if pod.node_name)
-    least = (group.min_member if group is not None else 1) - holds - room
+    least = _least(world, job) - room
     asked = waiting_specs(world, job)[0].request
     each = min((like.allocatable.get(name) // asked.get(name) for name in _names_of(asked)), default=1.0)
     return max(1, -(-least // max(1, int(each))))
+
+
+def _least(world: World, job: str) -> int:
+    """Return how many more pods of a job need a node for its minimum."""
+    group = world.groups.get(job)
+    holds = sum(1 for pod in world.pods_of.get(job, ()) if pod.node_name)
+    return (group.min_member if group is not None else 1) - holds
 
 
 def _names_of(asked: Resource) -> list[str]:
