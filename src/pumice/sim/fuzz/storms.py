@@ -50,8 +50,9 @@ class _Size(NamedTuple):
     steps: tuple[int, int]
 
 
-#: Small and large, Volcano's and KAI's. The storm uses up the steps, and a turn is enough for the other gang: with
-#: fewer, reclaim would not serve that gang even without the storm, and the world would say nothing.
+#: Small and large, in Volcano's language and in KAI's. The storm uses up the steps, and the part that each namespace
+#: has is enough for the other gang: with fewer, reclaim would not serve it without the storm, and the world would
+#: prove nothing.
 _SIZES = (_Size((3, 4), (3, 6), (80, 200)), _Size((6, 12), (8, 30), (600, 1500)))
 _KAI_SIZES = (_Size((2, 3), (4, 8), (120, 300)), _Size((6, 12), (8, 30), (250, 600)))
 #: Nodes on which consolidation makes room for two pods: two that are moved, and two that take what is moved.
