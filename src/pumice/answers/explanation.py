@@ -24,7 +24,6 @@ from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.bare_pods import is_bare
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
-from pumice.reasons.hints import blockers_outside
 from pumice.reasons.sentences import sentence
 from pumice.reasons.shown_names import ShownNames
 
@@ -158,7 +157,7 @@ def explain(world: World, job: str, *, ways: bool = True, trials: Trials | None 
     if not world.pods_of.get(job) and not waits_for_pods(world, job):
         return found.without_pods()
     row = row_of(runs.base.outcome, job)
-    outside = blockers_outside(list(world.objects.values()), world.scheduler_names).get(job)
+    outside = world.outside.get(job)
     if row is None or (outside is not None and not starts(runs.base, world, job)):
         return found.outside(outside)
     waiting = [pod for pod in world.pods_of.get(job, ()) if not pod.node_name and pod.deletion is None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from pumice.cycle import run_cycle
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
+from pumice.model.blockers import Blocker
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Gone, Object, PodsSeen, Seen, key_of
 from pumice.model.node import Node
@@ -28,10 +30,12 @@ from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase
 from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
+from pumice.reasons.hints import blockers_outside
 from pumice.state.store import Store
 
 #: The kind of an object and its key.
 Id = tuple[type[Object], str]
+Kind = TypeVar("Kind", bound=Object)
 #: Cycles that are run for the reason of one job at most.
 REASON_TRIALS_MAX = 80
 _NOTHING = Resource()
@@ -54,42 +58,58 @@ class World:
         self.policy, self.now, self.scheduler_names = policy, now, tuple(scheduler_names)
 
     @cached_property
-    def groups(self) -> dict[str, PodGroup]:
-        return {obj.key: obj for obj in self.objects.values() if isinstance(obj, PodGroup)}
+    def _by_kind(self) -> dict[type[Object], list[Any]]:
+        found: dict[type[Object], list[Any]] = {}
+        for (kind, _), obj in self.objects.items():
+            found.setdefault(kind, []).append(obj)
+        return found
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """Return the objects of a kind, in the order in which they were given."""
+        return self._by_kind.get(kind, [])  # type: ignore[arg-type]
 
     @cached_property
+    def groups(self) -> dict[str, PodGroup]:
+        return {group.key: group for group in self.of(PodGroup)}
+
+    @property
     def nodes(self) -> list[Node]:
-        return [obj for obj in self.objects.values() if isinstance(obj, Node)]
+        return self.of(Node)
 
     @cached_property
     def queues(self) -> dict[str, Queue]:
-        return {obj.name: obj for obj in self.objects.values() if isinstance(obj, Queue)}
+        return {queue.name: queue for queue in self.of(Queue)}
 
-    @cached_property
+    @property
     def quotas(self) -> list[ResourceQuota]:
-        return [obj for obj in self.objects.values() if isinstance(obj, ResourceQuota)]
+        return self.of(ResourceQuota)
 
     @cached_property
     def has_anti_affinity(self) -> bool:
         """True if pods want to be away from others: also one that runs keeps others off."""
-        return any(isinstance(obj, Pod) and obj.spec.affinity.anti_required for obj in self.objects.values())
+        return any(pod.spec.affinity.anti_required for pod in self.of(Pod))
 
     @cached_property
     def pods_of(self) -> dict[str, list[Pod]]:
         """The pods of each job that have not ended, by PodGroup key."""
         found: dict[str, list[Pod]] = {}
-        for obj in self.objects.values():
-            if isinstance(obj, Pod) and obj.group_key and obj.phase not in ENDED:
-                found.setdefault(obj.group_key, []).append(obj)
+        for pod in self.of(Pod):
+            if pod.group_key and pod.phase not in ENDED:
+                found.setdefault(pod.group_key, []).append(pod)
         return found
+
+    @cached_property
+    def outside(self) -> dict[str, Blocker]:
+        """Why jobs are not in a session, or not with all their pods, by PodGroup key."""
+        return blockers_outside(self.objects.values(), self.scheduler_names)
 
     @cached_property
     def held_on(self) -> dict[str, Resource]:
         """What the pods on each node ask for together, by name."""
         found: dict[str, Resource] = {}
-        for obj in self.objects.values():
-            if isinstance(obj, Pod) and obj.node_name and obj.phase not in ENDED:
-                found[obj.node_name] = found.get(obj.node_name, _NOTHING).add(obj.spec.request)
+        for pod in self.of(Pod):
+            if pod.node_name and pod.phase not in ENDED:
+                found[pod.node_name] = found.get(pod.node_name, _NOTHING).add(pod.spec.request)
         return found
 
     def shown(self, job: str) -> str:
@@ -142,14 +162,12 @@ class Draft:
 
     def all(self, kind: type[Object]) -> Iterator[Object]:
         """Yield the objects of a kind as they would be, new ones last."""
-        for each in dict.fromkeys((*self._of_kind(self.world.objects, kind), *self._of_kind(self._changed, kind))):
+        there = self.world.objects
+        new = [each for each in self._changed if each[0] is kind and each not in there]
+        for each in (*((kind, key_of(obj)) for obj in self.world.of(kind)), *new):
             obj = self.get(*each)
             if obj is not None:
                 yield obj
-
-    @staticmethod
-    def _of_kind(objects: Mapping[Id, Object | None], kind: type[Object]) -> list[Id]:
-        return [each for each in objects if each[0] is kind]
 
     @property
     def changed(self) -> dict[Id, Object | None]:

@@ -98,20 +98,19 @@ def _nodes(world: World, job: str) -> list[Node]:
 def _kinds(world: World) -> list[tuple[str, Device]]:
     """Return devices of nodes that differ in what selectors read, with their drivers."""
     found: dict[object, tuple[str, Device]] = {}
-    for obj in world.objects.values():
-        if isinstance(obj, ResourceSlice) and obj.node_name:
-            for device in obj.devices:
-                if not (device.taints or device.unknown or device.consumes):
-                    found.setdefault((obj.driver, device.attributes, device.capacity), (obj.driver, device))
+    for each in world.of(ResourceSlice):
+        for device in each.devices if each.node_name else ():
+            if not (device.taints or device.unknown or device.consumes):
+                found.setdefault((each.driver, device.attributes, device.capacity), (each.driver, device))
     return list(found.values())[:_KINDS_MAX]
 
 
 def _more(nodes: list[Node], driver: str, like: Device, asked: int, world: World) -> Step:
     """Add devices to each of some nodes."""
     there = {node.name: [] for node in nodes}  # type: dict[str, list[ResourceSlice]]
-    for obj in world.objects.values():
-        if isinstance(obj, ResourceSlice) and obj.driver == driver and obj.node_name in there:
-            there[obj.node_name].append(obj)
+    for each in world.of(ResourceSlice):
+        if each.driver == driver and each.node_name in there:
+            there[each.node_name].append(each)
 
     def apply(draft: Draft, count: int) -> None:
         more = tuple(replace(like, name=f"{like.name}-new-{number}") for number in range(count))

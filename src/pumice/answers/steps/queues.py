@@ -258,13 +258,11 @@ def raise_quotas(world: World, job: str, blocker: Blocker | None = None) -> Iter
     """Raise the ResourceQuotas of the namespace of a job. ``blocker``: what the cycle says of one."""
     space = job.partition("/")[0]
     asked = sum_of([pod.spec.request for pod in world.pods_of.get(job, ())])
-    for obj in world.objects.values():
-        if not isinstance(obj, ResourceQuota) or obj.namespace != space:
-            continue
-        over = _over(blocker) if isinstance(blocker, QueueLimit) and blocker.queue == obj.key else {}
-        for name in obj.limited:
+    for quota in (each for each in world.quotas if each.namespace == space):
+        over = _over(blocker) if isinstance(blocker, QueueLimit) and blocker.queue == quota.key else {}
+        for name in quota.limited:
             if asked.get(name):
-                yield _raise_quota(obj, name, asked.get(name), over.get(name, 0.0))
+                yield _raise_quota(quota, name, asked.get(name), over.get(name, 0.0))
 
 
 def _raise_quota(quota: ResourceQuota, name: str, asked: float, over: float) -> Step:
