@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -96,21 +97,28 @@ def _grow(growths: list[_Growth], specs: list[PodSpec], likely: int) -> Step:
     main = main_resource(specs)
     where = f"node {nodes[0].name}" if len(nodes) == 1 else f"each of {counted(len(nodes), 'node')}"
 
+    # Found once for a count: all nodes are looked at.
+    @cache
     def more(count: int) -> dict[str, float]:
         missing = [each.missing(count) for each in growths]
         return {name: amount for name in _names_of(one) if (amount := max(each.get(name, 0.0) for each in missing))}
 
-    def larger(node: Node, count: int) -> Resource:
+    @cache
+    def part(count: int) -> float:
+        return max(each.part(count) for each in growths)
+
+    def larger(node: Node, amounts: Mapping[str, float]) -> Resource:
         room = node.allocatable
-        for name, amount in more(count).items():
+        for name, amount in amounts.items():
             room = with_more(room, name, amount)
         return room
 
     def apply(draft: Draft, count: int) -> None:
+        amounts = more(count) if count else {}
         for node in nodes if count else ():
             found = draft.get(Node, node.name)
             if isinstance(found, Node):
-                room = larger(found, count)
+                room = larger(found, amounts)
                 draft.put(replace(found, allocatable=room, capacity=room.set_max(found.capacity)))
 
     def text(count: int) -> str:
@@ -120,7 +128,7 @@ def _grow(growths: list[_Growth], specs: list[PodSpec], likely: int) -> Step:
 
     def changes(count: int) -> tuple[str, ...]:
         return tuple(
-            f"--set node/{node.name}.allocatable.{name}={quantity_text(name, larger(node, count).get(name))}"
+            f"--set node/{node.name}.allocatable.{name}={quantity_text(name, larger(node, more(count)).get(name))}"
             for node in nodes
             for name in more(count)
         )
@@ -134,7 +142,7 @@ def _grow(growths: list[_Growth], specs: list[PodSpec], likely: int) -> Step:
         changes=changes,
         cost=lambda count: (
             0.0,
-            2.0 * len(nodes) * max(each.part(count) for each in growths) * one.get(main) / 1000.0,
+            2.0 * len(nodes) * part(count) * one.get(main) / 1000.0,
             0.0,
         ),
         edits=lambda count: len(nodes),
