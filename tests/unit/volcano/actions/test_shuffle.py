@@ -38,3 +38,18 @@ def test_who_is_named_goes_if_it_runs_and_is_of_a_job() -> None:
 
 def test_nobody_goes_whom_no_plugin_names() -> None:
     assert evicted("gang") == []
+
+
+@plugin("first-of-two")
+@points.victim_tasks
+def first_of_two(ssn: Session, tasks: TaskRows) -> Bool:
+    """A budget of one."""
+    return np.arange(len(tasks)) < 1
+
+
+def test_of_equal_tasks_those_go_that_come_first_by_name_in_whatever_rows_they_are() -> None:
+    pods = [pod(name, "g", on="n") for name in ("a", "b")]
+    for given in (pods, pods[::-1]):
+        state = cluster(node("n"), podgroup("g", phase="Running"), *given).snapshot()
+        found = run(state, "tiers: [{plugins: [{name: first-of-two}]}]", actions="shuffle", plugins=[first_of_two])
+        assert found.evicted == ["ns/a"]
