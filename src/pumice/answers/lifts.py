@@ -58,7 +58,7 @@ def relevant(world: World, job: str) -> Iterator[Lift]:
         Code.GATE: any(pod.gates for pod in pods),
         Code.QUEUE_CLOSED: any(queue.state != "Open" for queue in queues),
         Code.INCOMPLETE: group is not None and len(pods) < group.min_member and not is_unborn,
-        Code.RESOURCE_QUOTA: bool(_quotas(world, job)),
+        Code.RESOURCE_QUOTA: bool(quotas_of(world, job)),
         Code.QUEUE_LIMIT: any(_is_limited(queue) for queue in queues),
         Code.QUEUE_SHARE: bool(queues),
         Code.GUARANTEE: any(q.guarantee is not None for q in world.queues.values() if q not in queues),
@@ -144,7 +144,8 @@ def _is_limited(queue: Queue) -> bool:
     return queue.capability is not None or kai or bool(queue.group_limits)
 
 
-def _quotas(world: World, job: str) -> list[ResourceQuota]:
+def quotas_of(world: World, job: str) -> list[ResourceQuota]:
+    """Return the ResourceQuotas of the namespace of a job."""
     space = job.partition("/")[0]
     return [each for each in world.quotas if each.namespace == space]
 
@@ -208,7 +209,7 @@ def complete(draft: Draft, job: str) -> None:
 
 
 def _without_quotas(draft: Draft, job: str) -> None:
-    for quota in _quotas(draft.world, job):
+    for quota in quotas_of(draft.world, job):
         draft.put(replace(quota, hard=Resource(), limited=()))
 
 

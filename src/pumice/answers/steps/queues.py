@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pumice.answers.amounts import amount_text, quantity_text, unit_of
 from pumice.answers.codes import Code
-from pumice.answers.lifts import Lift, line_of, with_more, with_overcommit
+from pumice.answers.lifts import Lift, line_of, quotas_of, with_more, with_overcommit
 from pumice.answers.steps.step import Step, patch_of, sum_of, whole
 from pumice.answers.world import Draft, World
 from pumice.model.blockers import Blocker, QueueLimit
@@ -256,9 +256,8 @@ def raise_overcommit(world: World, blocker: Blocker | None = None) -> Iterator[S
 
 def raise_quotas(world: World, job: str, blocker: Blocker | None = None) -> Iterator[Step]:
     """Raise the ResourceQuotas of the namespace of a job. ``blocker``: what the cycle says of one."""
-    space = job.partition("/")[0]
     asked = sum_of([pod.spec.request for pod in world.pods_of.get(job, ())])
-    for quota in (each for each in world.quotas if each.namespace == space):
+    for quota in quotas_of(world, job):
         over = _over(blocker) if isinstance(blocker, QueueLimit) and blocker.queue == quota.key else {}
         for name in quota.limited:
             if asked.get(name):
