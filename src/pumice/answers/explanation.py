@@ -285,12 +285,8 @@ class _Answer:
 def _asked_by_each(pods: list[Pod]) -> Amount | None:
     """Return what every one of some pods asks for of their main resource, None where they differ or ask for nothing."""
     specs = [pod.spec for pod in pods]
-    shares = [spec.gpu_share for spec in specs]
-    name = GPU_RESOURCE if any(shares) else main_resource(specs)
-    amounts = {
-        spec.request.get(name) + (1000.0 * share.fraction * share.devices if share is not None else 0.0)
-        for spec, share in zip(specs, shares, strict=True)
-    }
+    name = GPU_RESOURCE if any(spec.gpu_share for spec in specs) else main_resource(specs)
+    amounts = {spec.milli_gpus if name == GPU_RESOURCE else spec.request.get(name) for spec in specs}
     return Amount(name, amounts.pop()) if len(amounts) == 1 and any(amounts) else None
 
 

@@ -121,7 +121,7 @@ def _shares(specs: Sequence[PodSpec], req: F64, axis: ResourceAxis) -> dict[str,
         charge[i, gpu] += sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
         share = spec.gpu_share
         if share is not None:
-            charge[i, gpu] += 1000.0 * share.fraction * share.devices
+            charge[i, gpu] += share.milli_gpus
             # When the last task on a device leaves, the whole device becomes free, not only the share.
             frees[i, gpu] += 1000.0 * share.devices
             share_mib[i] = float(share.memory_mib)

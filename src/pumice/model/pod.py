@@ -12,7 +12,7 @@ from typing import NoReturn
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.model.devices.gpu import GpuShare
+from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.devices.numa import ContainerRequests, NumaAsk
 from pumice.model.devices.shared_devices import DeviceAsk
 from pumice.model.resources import EMPTY, Resource
@@ -197,6 +197,11 @@ class PodSpec(Struct, frozen=True):
     containers: ContainerRequests | None = None
     devices: DeviceAsk | None = None  # cards that pods share, in Volcano's words
     missing_config_maps: tuple[str, ...] = ()  # that it needs, and that do not exist
+
+    @property
+    def milli_gpus(self) -> float:
+        """The GPUs that it asks for, with the fractions that it shares, in thousandths."""
+        return self.request.get(GPU_RESOURCE) + (self.gpu_share.milli_gpus if self.gpu_share is not None else 0.0)
 
     @property
     def asks_for_room_alone(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import (
     NATIVE_PODGROUP,
@@ -32,10 +31,10 @@ from pumice.reasons.words import meant
 LENGTH_MAX = 140
 
 
-def hints(outcome: Outcome, only: Bool | None = None, *, whole: bool = False) -> dict[str, str]:
+def hints(outcome: Outcome, *, whole: bool = False) -> dict[str, str]:
     """Return by PodGroup key what would help each job of the session that waits, without jobs of which nothing is
-    known. ``only``: these rows of jobs. Shape (J,). ``whole``: however long they are."""
-    nearest = nearest_of(outcome, only)
+    known. ``whole``: however long they are."""
+    nearest = nearest_of(outcome)
     return {key: text for key, blocker in nearest.items() if (text := hint_of(blocker, whole=whole))}
 
 

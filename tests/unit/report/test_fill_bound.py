@@ -7,7 +7,7 @@ import pytest
 from pumice.model.pod import PodSpec
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.sim.fills.fill import Arrivals, arrivals_of, fill, gpus_of, policy_text
+from pumice.sim.fills.fill import Arrivals, arrivals_of, fill, policy_text
 from pumice.sim.traces.shapes import Shapes, amounts, node_of
 
 pytest.importorskip("highspy")
@@ -21,7 +21,7 @@ NODES = tuple(node_of(f"n{i}", amounts(32_000, 64 * GI, 2, 110), "T4" if i % 2 e
 
 def arrived(*specs: tuple[PodSpec, int]) -> Arrivals:
     listed = tuple(spec for spec, count in specs for _ in range(count))
-    return Arrivals(NODES, listed, tuple(map(gpus_of, listed)))
+    return Arrivals(NODES, listed, tuple(spec.milli_gpus for spec in listed))
 
 
 def pod(part: float = 0.0, gpus: int = 0, models: tuple[str, ...] = (), cores: float = 1000.0) -> PodSpec:

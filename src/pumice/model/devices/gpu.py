@@ -64,6 +64,11 @@ class GpuShare(Struct, frozen=True):
     legacy_mig: bool = False
     problem: str = ""
 
+    @property
+    def milli_gpus(self) -> float:
+        """What the fraction amounts to, in thousandths of GPUs; 0 for a share that is given in memory."""
+        return 1000.0 * self.fraction * self.devices
+
 
 def gpu_share(annotations: Mapping[str, str]) -> GpuShare | None:
     """Return the share that annotations ask for, or None if they ask for none. Source: KAI pod_info."""

@@ -103,12 +103,6 @@ tiers:
 {indent(written(typical), " " * 8)}"""
 
 
-def gpus_of(spec: PodSpec) -> float:
-    """Return the milli-devices that a pod requests."""
-    share = spec.gpu_share
-    return spec.request.get(GPU_RESOURCE) + (_MILLI * share.fraction * share.devices if share is not None else 0.0)
-
-
 def typical_of(specs: Iterable[PodSpec]) -> list[TypicalPods]:
     """Return what the pods of a trace request, and how many request the same, in the order of their first arrival."""
     pods: dict[tuple[Ask, tuple[str, ...]], float] = {}
@@ -123,7 +117,7 @@ def typical_of(specs: Iterable[PodSpec]) -> list[TypicalPods]:
 
 def ask_of_spec(spec: PodSpec) -> Ask:
     """Return what a pod requests."""
-    gpus = gpus_of(spec)
+    gpus = spec.milli_gpus
     shares = spec.gpu_share is not None
     return Ask(spec.request.milli_cpu, 1 if shares else round(gpus / WHOLE), gpus if shares else WHOLE * (gpus > 0))
 
@@ -143,7 +137,7 @@ def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, s
     node has any, or there would be too many pods.
     """
     capacity = sum(node.allocatable.get(GPU_RESOURCE) for node in nodes)
-    asked = [gpus_of(spec) for spec in specs]
+    asked = [spec.milli_gpus for spec in specs]
     total, limit = sum(asked), until * capacity
     if total <= 0 or capacity <= 0:
         raise ValueError("no pod asks for GPUs" if total <= 0 else "no node has GPUs")

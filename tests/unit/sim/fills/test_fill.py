@@ -15,7 +15,7 @@ from pumice.ours.fragments import Ask, Room, Shape, Typical
 from pumice.ours.typical_pods import TypicalPods
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.sim.fills.fill import Arrivals, FillResult, arrivals_of, ask_of_spec, fill, gpus_of, policy_text, typical_of
+from pumice.sim.fills.fill import Arrivals, FillResult, arrivals_of, ask_of_spec, fill, policy_text, typical_of
 from pumice.sim.fills.fragments import fragments
 from pumice.sim.traces.fill_published import ALLOCATION, PublishedError, read_published
 from pumice.sim.traces.shapes import Shapes, amounts, node_of
@@ -40,7 +40,9 @@ def filled(name: str, arrivals: Arrivals) -> FillResult:
 
 def test_all_pods_come_once_then_drawn_ones_until_as_much_is_asked_for() -> None:
     found = some()
-    assert sorted(map(gpus_of, found.specs[:12])) == sorted(map(gpus_of, (PART, PART, WHOLE, CORES) * 3))
+    assert sorted(spec.milli_gpus for spec in found.specs[:12]) == sorted(
+        spec.milli_gpus for spec in (PART, PART, WHOLE, CORES) * 3
+    )
     assert 12_000 * 1.3 - 1000 < sum(found.gpus) <= 12_000 * 1.3
     assert some() == found != some(seed=2)
     assert sorted(node.name.partition("-")[2] for node in found.nodes) == [node.name for node in NODES]
@@ -53,9 +55,9 @@ def test_a_seed_is_that_of_the_study() -> None:
     dice = GoRandom(1)
     dice.int63()
     order, specs = dice.shuffled(12), (PART, PART, WHOLE, CORES) * 3
-    total = sum(map(gpus_of, specs))
+    total = sum(spec.milli_gpus for spec in specs)
     while total + ask_of_spec(specs[drawn := dice.below(12)]).milli <= 12_000 * 1.3:
-        total += gpus_of(specs[drawn])
+        total += specs[drawn].milli_gpus
         order.append(drawn)
     for _ in range(10):
         dice.int63()
@@ -90,7 +92,7 @@ def test_a_fill_overcommits_nothing_and_honours_models_and_what_did_not_fit_did_
     used: dict[str, float] = {}
     for spec, name in zip(found.arrivals.specs, found.node_of, strict=True):
         if name is not None:
-            used[name] = used.get(name, 0.0) + gpus_of(spec)
+            used[name] = used.get(name, 0.0) + spec.milli_gpus
             assert spec is not WHOLE or model[name] == "T4"
     assert max(used.values()) <= 2000
     assert sum(used.values()) == found.allocated[-1] < found.arrived[-1]
@@ -126,12 +128,12 @@ def test_fragments_are_what_typical_pods_cannot_use_after_each_pod() -> None:
     for spec, name, groups in zip(specs, found.node_of, found.groups, strict=True):
         if name is not None:
             cores[name] -= spec.request.milli_cpu
-            if gpus_of(spec):
+            if spec.milli_gpus:
                 key = (name, groups[0] if groups else "")
                 slot = device.get(key, free[name].index(1000.0) if key not in device else 0)
                 if groups:
                     device[key] = slot
-                free[name][slot] = round(free[name][slot] - gpus_of(spec))
+                free[name][slot] = round(free[name][slot] - spec.milli_gpus)
         room = Room(
             np.array(list(cores.values())),
             np.array(list(free.values())),
