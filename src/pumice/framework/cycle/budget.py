@@ -113,6 +113,7 @@ class Budget:
         self._left: dict[Account, int] = {}
         self._spent: dict[Account, int] = {}
         self._beyond: dict[Account, int] = {}  # what it has beyond its part
+        self._allowed: dict[Account, int] = {}  # what its first job may still take out of the reserve
         self._paid: set[Hashable] = set()
         self._seen: set[Hashable] = set()
         self._first_of: dict[Account, int] = {}  # the job that spent first
@@ -233,7 +234,10 @@ class Budget:
         self.taken += steps
         if account is None or not self._limited or self._is_free:
             return True
-        self._first_of.setdefault(account, self._job)
+        if account not in self._first_of:
+            self._first_of[account], self._allowed[account] = self._job, self._allowance(account)
+        if (missing := steps - self._left[account]) > 0:
+            self._left[account] += self._from_reserve(account, missing)
         if self._left[account] < steps:
             # Nothing is left, so that it makes no difference in how many parts steps are taken.
             self._left[account] = 0
@@ -276,7 +280,9 @@ class Budget:
     def has_more_than(self, steps: int) -> bool:
         """Return True if the account of the current job has more steps left than so many."""
         account = self._account
-        return not self._limited or (account is not None and self._left[account] > steps)
+        if account is None or not self._limited:
+            return not self._limited
+        return self._left[account] + sum(self._offered(account)) > steps
 
     def is_cut(self) -> bool:
         """Return True if the current job had no step left, so that its failure proves nothing."""
@@ -335,8 +341,7 @@ class Budget:
         part = self._kept[namespace] // len(waiting)
         waiting.remove(account)
         self._kept[namespace] -= part
-        beyond = self._from_reserve(account, self._least(job) - part)
-        self._left[account] = max(part + beyond, FLOOR)
+        self._left[account] = max(part, FLOOR)
         self._beyond[account] = self._left[account] - part
 
     def _not_begun(self, account: Account) -> set[Account]:
@@ -365,14 +370,31 @@ class Budget:
             self._kept[namespace] += part
 
     def _from_reserve(self, account: Account, steps: int) -> int:
-        """Take steps for an account out of the reserve, as far as it goes."""
-        found, namespace = 0, _namespace(account)
-        if account in self._was_cut:
-            found = max(0, min(steps, self._for_cut[namespace]))
-            self._for_cut[namespace] -= found
-        taken = max(0, min(steps - found, self._reserve))
-        self._reserve -= taken
-        return found + taken
+        """Take steps for the current job of an account out of the reserve, as far as it goes. Return how many."""
+        for_cut, others = self._offered(account)
+        found = min(steps, for_cut)
+        more = min(steps - found, others)
+        if found:
+            self._for_cut[_namespace(account)] -= found
+        self._reserve -= more
+        if found + more:
+            self._allowed[account] -= found + more
+        return found + more
+
+    def _offered(self, account: Account) -> tuple[int, int]:
+        """Return what the reserve still has for the current job of an account: of what is kept for accounts that were
+        cut, and of the rest."""
+        # Taken when it is needed and not when the account begins: a storm whose jobs are refuted at once would hold the
+        # whole reserve in every cycle.
+        if self._first_of.get(account, self._job) != self._job:
+            return 0, 0
+        allowed = self._allowed[account] if account in self._allowed else self._allowance(account)
+        for_cut = min(allowed, self._for_cut[_namespace(account)]) if account in self._was_cut else 0
+        return for_cut, min(allowed - for_cut, self._reserve)
+
+    def _allowance(self, account: Account) -> int:
+        """Return what the current job may take out of the reserve if it is the first of its account."""
+        return max(self._least(self._job) - self._left[account], 0)
 
     def _note(self, job: int) -> None:
         """Note a job that was cut, or not tried."""

@@ -199,14 +199,6 @@ def _offer_keys(ssn: Session, rows: AnyArray) -> list[AnyArray]:
     if lists:
         place[np.concatenate(lists)] = np.concatenate([np.arange(len(each)) for each in lists])
     by_job = np.zeros((jobs.capacity,), dtype=np.int64)
-    columns = [*(ssn.order.job_columns(which) or []), jobs.creation[which]]
-    by_job[which] = _ranks(np.lexsort(columns[::-1])) if len(which) else 0
+    by_job[ssn.order.jobs_in_order(which)] = np.arange(len(which))
     by_task = ssn.order.task_columns(rows) or []
     return [-place[rows], *(-column for column in by_task[::-1]), -by_job[job]]
-
-
-def _ranks(order: AnyArray) -> AnyArray:
-    """Return the rank of each element in an order."""
-    found = np.empty_like(order)
-    found[order] = np.arange(len(order))
-    return found

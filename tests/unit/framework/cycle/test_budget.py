@@ -205,10 +205,33 @@ def spent_in_turns(ssn: Session, least: int) -> list[int]:
 def test_what_first_jobs_need_is_given_as_far_as_the_reserve_goes() -> None:
     store = store_of(*(f"q{i:02d}/a/j{i}" for i in range(12)))
     ssn = opened(store)
-    assert spent_in_turns(ssn, 100) == [10 + 60, *11 * [FLOOR]]
+    assert spent_in_turns(ssn, 100) == [FLOOR + 60, *11 * [FLOOR]]
     store.remember(Writes(notes=dict(ssn.notes)))
     # The other half of the reserve is for accounts that were cut.
-    assert spent_in_turns(opened(store), 100) == [10 + 90, 10 + 30, *10 * [FLOOR]]
+    assert spent_in_turns(opened(store), 100) == [100, FLOOR + 52, *10 * [FLOOR]]
+
+
+def test_what_a_first_job_does_not_need_stays_in_the_reserve() -> None:
+    ssn = opened(store_of("q1/a/j1", "q1/b/j2"))
+    budget = Budget(ssn, ssn.jobs.rows, 120, least=lambda _: 1000)
+    assert budget.begin(0)
+    assert budget.has_more_than(119) and not budget.has_more_than(120)
+    assert budget.spend(1)
+    assert budget.begin(1)
+    assert budget.has_more_than(119) and not budget.has_more_than(120)
+    assert budget.spend(120)
+    assert not budget.spend()
+
+
+def test_only_the_job_that_spends_first_takes_out_of_the_reserve() -> None:
+    ssn = opened(store_of("q1/a/j1", "q1/a/j2"))
+    budget = Budget(ssn, ssn.jobs.rows, 120, least=lambda _: 1000)
+    assert budget.begin(0)
+    assert budget.spend(1)
+    assert budget.begin(1)
+    assert not budget.has_more_than(119)
+    assert budget.spend(119)
+    assert not budget.spend()
 
 
 def test_what_an_account_has_out_of_the_reserve_is_not_given_to_others() -> None:
