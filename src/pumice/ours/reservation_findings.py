@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pumice.model.blockers import AHEAD, REPLANNED, TOO_LONG, MovedBy, StartReserved
+from pumice.model.blockers import AHEAD, NO_PLACE, REPLANNED, TOO_LONG, MovedBy, StartReserved
 from pumice.ours.reservation_delay import LATER_S, SaidStart, notes_of
 from pumice.ours.reservation_plan import Kept, Plan
 
@@ -48,6 +48,8 @@ class ReservationFindings:
                 continue
             if plan.is_too_old(row):
                 cause = MovedBy(TOO_LONG)
+            elif row in plan.given_up:
+                cause = MovedBy(NO_PLACE)
             elif kept:
                 cause = MovedBy(AHEAD, kept[-1].reservation.job)
             else:

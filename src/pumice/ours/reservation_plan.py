@@ -23,6 +23,7 @@ from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
 from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
 from pumice.ours.reservation_domains import domains_of, needs_all
+from pumice.ours.reservation_due import due_since
 from pumice.ours.reservation_slots import Slot, Slots
 from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost_by
 from pumice.placing.derived import derived
@@ -85,6 +86,9 @@ class Plan:
         self._lost: dict[Hashable, F64] = {}
         #: Jobs that fit now and go before: the room that the plan rests on is without their minimum.
         self.starting: list[int] = []
+        self._due = due_since(ssn.snapshot.notes)
+        #: Jobs for which room was kept for as long as they were to run there, and which found no place in it.
+        self.given_up: list[int] = []
         self._fill()
 
     @property
@@ -152,9 +156,11 @@ class Plan:
             # One that never fits keeps nothing, and the next one is planned.
             if not np.isfinite(start):
                 continue
+            if self._gives_up(job, start):
+                continue
             demands = choices[starts.index(start)]
             self.rank[job] = i + 1
-            until = start + self._estimate(job)
+            until = start + self.estimate(job)
             if start <= now:
                 room.take(demands, until)
                 self.starting.append(job)
@@ -175,14 +181,16 @@ class Plan:
             if said is None:
                 continue
             choices[job], start = self._choices(job), max(said.start, now)
-            until = start + self._estimate(job)
+            until = start + self.estimate(job)
             same = (Slot(job, tuple(demands), start, until) for demands in choices[job])
             # Where jobs ran longer than they said, the older one goes before those that were to start later.
             moved = next(filter(slots.can_add, same), None) or self._earliest(slots, job, choices[job])
-            if moved is not None:
+            if moved is not None and not self._gives_up(job, moved.start):
                 slots.add(moved)
         found: list[Slot] = []
         for job in candidates:
+            if job in self.given_up:
+                continue
             if job not in choices:
                 choices[job] = self._choices(job)
             before = slots.remove(job)
@@ -190,7 +198,7 @@ class Plan:
             # Once the steps are spent, not all domains were tried.
             if before is not None and (planned is None or planned.start > before.start):
                 planned = before
-            if planned is None:
+            if planned is None or self._gives_up(job, planned.start):
                 continue
             slots.add(planned)
             found.append(planned)
@@ -211,7 +219,7 @@ class Plan:
 
     def _earliest(self, slots: Slots, job: int, choices: Sequence[Sequence[Demand]]) -> Slot | None:
         """Return the first slot for a job in any of its domains, None for none."""
-        found = [slots.earliest(job, demands, self._estimate(job)) for demands in choices]
+        found = [slots.earliest(job, demands, self.estimate(job)) for demands in choices]
         return min((slot for slot in found if slot is not None), key=lambda slot: slot.start, default=None)
 
     def _keep(
@@ -241,6 +249,19 @@ class Plan:
             Claim(kept, begins, each, self._lost_to(part), part[0].within)
             for each, part in zip(spare, parts, strict=True)
         ]
+
+    def _gives_up(self, job: int, start: float) -> bool:
+        """Return True, and note it, if a job that might start now has had its time to do so."""
+        due = self._due.get(self.ssn.tables.jobs.uids[job])
+        if due is None or start > self.ssn.now or self.ssn.now < due + self.estimate(job):
+            return False
+        self.given_up.append(job)
+        return True
+
+    def due(self) -> dict[int, float]:
+        """Return since when jobs whose room is free have found no place. To be asked after the actions."""
+        jobs, now, uids = (*self.starting, *self.given_up), self.ssn.now, self.ssn.tables.jobs.uids
+        return {job: self._due.get(uids[job], now) for job in jobs if self.is_waiting(job)}
 
     def _goes_before(self, job: int) -> bool:
         """Return True if other jobs may start before a reserved one where their estimates say that they end."""
@@ -347,7 +368,7 @@ class Plan:
 
         rows: dict[MovedBy, int] = {}
         start = max(said.start, self.ssn.now)
-        wanted = Slot(kept.job, tuple(kept.demands), start, start + self._estimate(kept.job))
+        wanted = Slot(kept.job, tuple(kept.demands), start, start + self.estimate(kept.job))
         first = self._slots.in_the_way(wanted) if self._slots is not None else None
         # If what runs leaves it room at that moment, it is another reserved job that does not.
         if first is not None and fits_without(()):
@@ -376,7 +397,7 @@ class Plan:
         if started >= said.at:
             return MovedBy(STARTED, key)
         # One that was to end later already then is no cause.
-        return MovedBy(OVERRUN, key) if started + self._estimate(job) <= said.start else None
+        return MovedBy(OVERRUN, key) if started + self.estimate(job) <= said.start else None
 
     @cached_property
     def _holding(self) -> AnyArray:
@@ -411,10 +432,11 @@ class Plan:
         """Return when each running job is expected to end, ``inf`` for others. Shape (J,)."""
         found = np.full(len(self._starts), np.inf)
         for job in np.isfinite(self._starts).nonzero()[0].tolist():
-            found[job] = expected_end_s(float(self._starts[job]), self._estimate(job), self.ssn.now)
+            found[job] = expected_end_s(float(self._starts[job]), self.estimate(job), self.ssn.now)
         return found
 
-    def _estimate(self, job: int) -> float:
+    def estimate(self, job: int) -> float:
+        """Return how long a job is expected to run, in seconds."""
         return (float(self.ssn.tables.jobs.estimate_s[job]) or self.unknown_s) + self._grace_s
 
     def _awaited(self, start: float) -> tuple[str, ...]:

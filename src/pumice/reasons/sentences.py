@@ -254,6 +254,7 @@ _CAUSES = {
     b.AHEAD: "{} goes before it",
     b.ROOM: "nodes have less room than before",
     b.TOO_LONG: "room was kept for as long as the policy allows",
+    b.NO_PLACE: "its room was free for as long as its estimate and it was not placed there",
     b.REPLANNED: "its pods, an estimate or the policy has changed",
 }
 

@@ -15,6 +15,7 @@ from pumice.framework.plugin.filter_result import Unfit
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.blockers import (
     AHEAD,
+    NO_PLACE,
     OVERRUN,
     REPLANNED,
     ROOM,
@@ -244,6 +245,46 @@ def test_room_that_is_no_longer_reserved_says_so_once() -> None:
         " the policy allows"
     )
     assert said(store, notes, 6 * HOUR, holdsUpTo="4h") == (None, {})
+
+
+def unlike(*jobs: list[Any]) -> Store:
+    """Nodes of 8 and 2 cores, and a gang that fits only with its first two pods on the small one. Pod by pod they take
+    the large one."""
+    whole = [
+        podgroup("whole", 4, phase="Inqueue", annotations={ESTIMATE_ANNOTATION: "1h"}),
+        *pods("whole", 2, cpu=1),
+        *pods("whole", 2, first=2, cpu=4),
+    ]
+    return cluster(node("n0", cpu=8), node("n1", cpu=2), *whole, *(each for one in jobs for each in one))
+
+
+def test_room_is_kept_no_longer_than_its_estimate_for_a_gang_that_finds_no_place_in_it() -> None:
+    store, notes, kept = unlike(job("late", 2, "9d", 60.0)), Notes(), []
+    for now in (HOUR, HOUR + 60, 2 * HOUR - 1, 2 * HOUR, 2 * HOUR + 60):
+        ran = run(replace(store.snapshot(now), notes=notes), policy(reservations=2), now=now)
+        assert not ran.outcome.faults, ran.outcome.faults
+        kept.append(ran.binds == {})
+        if kept[-1]:
+            assert ran.outcome.wakes_at == 2 * HOUR
+        else:
+            assert set(ran.binds) == {"ns/late-0", "ns/late-1"}
+        notes |= ran.outcome.writes.notes
+    # Nothing is carried out, so the last cycle could place the late job once more.
+    assert kept == [True, True, True, False, False]
+    assert notes == {"reserve.due/ns/whole": HOUR}
+
+
+def test_the_gang_says_that_it_found_no_place_in_its_room() -> None:
+    _, notes = said(unlike(job("runs", 1, "10h", on="n0")), {}, HOUR)
+    for now in (10 * HOUR, 10.5 * HOUR):
+        found, notes = said(unlike(), notes, now)
+        assert found is None
+    found, notes = said(unlike(), notes, 11 * HOUR)
+    assert found == StartReserved(None, (), 10 * HOUR, 10 * HOUR, (MovedBy(NO_PLACE),))
+    assert sentence(found).endswith("its room was free for as long as its estimate and it was not placed there")
+    # Its room is taken and will be free again, so it gets a reservation as any other job.
+    found, notes = said(unlike(job("runs", 1, "30h", on="n0")), notes, 12 * HOUR)
+    assert found is not None and found.start == 30 * HOUR and "reserve.due/ns/whole" not in notes
 
 
 def test_a_job_that_goes_before_is_named() -> None:

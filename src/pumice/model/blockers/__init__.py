@@ -89,6 +89,7 @@ from pumice.model.blockers.queues import (
 )
 from pumice.model.blockers.reservations import (
     AHEAD,
+    NO_PLACE,
     OVERRUN,
     REPLANNED,
     ROOM,
@@ -123,6 +124,7 @@ __all__ = [
     "NOT_READY",
     "NO_HIERARCHY",
     "NO_PARENT",
+    "NO_PLACE",
     "OVERCOMMIT",
     "OVERRUN",
     "PLACEMENT",

@@ -11,7 +11,7 @@ from pumice.model.blockers.changes import Change, Wait
 
 #: Kinds of ``MovedBy``.
 OVERRUN, STARTED, AHEAD = "Overrun", "Started", "Ahead"
-ROOM, TOO_LONG, REPLANNED = "Room", "TooLong", "Replanned"
+ROOM, TOO_LONG, NO_PLACE, REPLANNED = "Room", "TooLong", "NoPlace", "Replanned"
 
 
 class MovedBy(Struct, frozen=True):
@@ -19,7 +19,8 @@ class MovedBy(Struct, frozen=True):
 
     ``kind``: OVERRUN (``job`` runs longer than its estimate), STARTED (``job`` has started since, and does not end in
     time), AHEAD (``job`` goes before it), ROOM (nodes have less room than before), TOO_LONG (room was kept for as long
-    as is allowed), or REPLANNED (its pods, estimates or the policy changed).
+    as is allowed), NO_PLACE (its room was free for as long as its estimate, and it was not placed there), or REPLANNED
+    (its pods, estimates or the policy changed).
     """
 
     kind: str

@@ -31,6 +31,7 @@ from pumice.api import (
 )
 from pumice.model.blockers import RoomReserved
 from pumice.ours.reservation_delay import JOBS_MAX
+from pumice.ours.reservation_due import due_since, notes_of_due
 from pumice.ours.reservation_findings import ReservationFindings
 from pumice.ours.reservation_plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
@@ -44,12 +45,12 @@ class Reserve:
 
     ``reservations``: for so many jobs at most. With 1 this one may move all others back; with more each of them keeps
     the start that was said. ``after``: only a job that has waited for so long gets a reservation (0s: the oldest one
-    always, as in EASY). ``holdsUpTo``: for how long after that room is kept for it at most. ``withoutEstimate``:
-    estimate of jobs that have none. ``grace``: for how long after its estimate a job may take to end. ``trustsFor``:
-    for how long after the start that was said first others may still start before the job because of their estimates.
-    ``backfill`` False: no job starts before the reserved one (with ``after: 0s`` that is first come, first served). For
-    a gang with a hard topology room is kept within one domain. Jobs with sub-groups, or with a topology of KAI's, get
-    no reservation yet.
+    always, as in EASY). ``holdsUpTo``: for how long after that room is kept for it at most; if the job is not placed
+    although its room is free, only for as long as its estimate. ``withoutEstimate``: estimate of jobs that have none.
+    ``grace``: for how long after its estimate a job may take to end. ``trustsFor``: for how long after the start that
+    was said first others may still start before the job because of their estimates. ``backfill`` False: no job starts
+    before the reserved one (with ``after: 0s`` that is first come, first served). For a gang with a hard topology room
+    is kept within one domain. Jobs with sub-groups, or with a topology of KAI's, get no reservation yet.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Reserve:
         backfill: bool = True,
     ) -> None:
         self.ssn, self.after = ssn, seconds_of(after)
-        plan = Plan(
+        plan = self.plan = Plan(
             ssn,
             most=reservations,
             after_s=self.after,
@@ -132,9 +133,16 @@ class Reserve:
         """Return when a reservation begins, or the next waiting job may get one."""
         jobs, rows, now = self.ssn.tables.jobs, self.ssn.live_jobs, self.ssn.now
         due = jobs.creation[rows[jobs.waits[rows] > 0]] + self.after
-        due = np.append(due, [each.reservation.start for each in self.kept])
+        due = np.append(due, [*(each.reservation.start for each in self.kept), *self._kept_until()])
         due = due[(due > now) & np.isfinite(due)]
         return float(due.min()) if len(due) else None
+
+    @points.session_close
+    def note_due(self) -> None:
+        """Note since when jobs have found no place although their room is free."""
+        uids = self.ssn.tables.jobs.uids
+        due = {uids[job]: since for job, since in self.plan.due().items()}
+        self.ssn.notes |= notes_of_due(due, due_since(self.ssn.snapshot.notes))
 
     @points.job_order(reads=(ROWS, f"{NAME}.rank"))
     def job_order(self, jobs: JobRows) -> I64:
@@ -220,6 +228,11 @@ class Reserve:
                 taken += lost * counts
             # Through the journal, so that an attempt that fails gives its places back.
             self.ssn.journal.add(self.spare, claims, -taken)
+
+    def _kept_until(self) -> list[float]:
+        """Return until when the room is kept of each job that has found no place in it."""
+        plan = self.plan
+        return [since + plan.estimate(job) for job, since in plan.due().items() if job not in plan.given_up]
 
     def _missing(self, job: int) -> int:
         """Return how many pods a job has to get until it has its minimum, below 0 for pods beyond it."""
