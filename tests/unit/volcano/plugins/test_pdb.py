@@ -12,7 +12,8 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.pod import LabelSelector
-from pumice.testing.build import budget, cluster, node, pod, podgroup, session
+from pumice.model.queue import PriorityClass
+from pumice.testing.build import budget, cluster, node, pod, podgroup, run, session
 from pumice.testing.check import check_plugin
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: pdb}]}]"
@@ -76,3 +77,16 @@ def test_an_empty_selector_is_not_none() -> None:
 
 def test_it_keeps_the_contract_of_plugins() -> None:
     check_plugin("pdb", seeds=range(8))
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_of_equal_jobs_the_last_by_uid_loses_the_pod_that_a_budget_allows(names: tuple[str, str]) -> None:
+    running = [
+        each
+        for name in names
+        for each in (podgroup(name, 0, phase="Running"), pod(name, name, 2, on="n", labels=WEB, priority=1))
+    ]
+    waits = [podgroup("high", 1, phase="Inqueue", priority_class="high"), pod("high", "high", 2, priority=9)]
+    state = cluster(PriorityClass("high", 9), node("n", 4), running, waits, budget("b", WEB, 1))
+    ran = run(state, "tiers: [{plugins: [{name: priority}, {name: gang}, {name: pdb}]}]", actions="allocate, preempt")
+    assert ran.evicted == ["ns/b"]
