@@ -1,8 +1,12 @@
-"""Starts that a reservation said, from cycle to cycle, and what made one later.
+"""Starts that a reservation said, from cycle to cycle, what made one later, and since when jobs are due.
 
 A start is said once the room that it needs depends on running jobs alone. It is kept in the notes of the snapshot, so
 the next cycle knows it. If the start is later then, there is a cause, which is looked for among what has changed since:
 the jobs without which the job would fit at the moment that was said.
+
+Room is kept by counts of places, and the action places the gang: pod by pod it may miss the only placement, and ports,
+a spread or a limit of the queue may refuse it. Such a job is due, and its room is kept for as long as it was to run
+there, because the starts of other jobs rest on that, and no longer.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ _CANDIDATES_MAX = 32
 #: A start is later if it is so by more than this, in seconds: events of one moment come one after the other.
 LATER_S = 1.0
 _SAID, _AT, _FIRST, _PLACES = "reserve.said/", "reserve.at/", "reserve.first/", "reserve.places/"
+_DUE = "reserve.due/"
 
 
 class SaidStart(Struct, frozen=True):
@@ -55,6 +60,17 @@ def notes_of(said: Mapping[str, SaidStart], before: Mapping[str, SaidStart]) -> 
             values = (nan,) * 4 if now is None else (now.start, now.at, now.first, now.places)
             notes |= {f"{key}{job}": value for key, value in zip((_SAID, _AT, _FIRST, _PLACES), values, strict=True)}
     return notes
+
+
+def due_since(notes: Mapping[str, float]) -> dict[str, float]:
+    """Return since when each due job has found no place although its room is free, by its key."""
+    return {name.removeprefix(_DUE): since for name, since in notes.items() if name.startswith(_DUE)}
+
+
+def notes_of_due(due: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """Return the notes to write when ``due`` takes the place of ``before``: only differences, NaN ends a note."""
+    ended = {f"{_DUE}{job}": nan for job in before if job not in due}
+    return ended | {f"{_DUE}{job}": since for job, since in due.items() if before.get(job) != since}
 
 
 def needed_of(candidates: Sequence[MovedBy], fits_without: Callable[[Sequence[MovedBy]], bool]) -> list[MovedBy]:

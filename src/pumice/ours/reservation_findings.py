@@ -42,11 +42,11 @@ class ReservationFindings:
         plan, kept = self._plan, self._plan.kept
         # Of a job that has started or is gone nothing is said: its notes end because it is not kept.
         for job, said in before.items():
-            row = plan.row_of(job)
+            row = self._row_of(job)
             # A job that is planned for this cycle starts, or is looked at again in the next.
             if row is None or not plan.is_waiting(row) or plan.rank[row] > 0:
                 continue
-            if plan.is_too_old(row):
+            if self._is_too_old(row):
                 cause = MovedBy(TOO_LONG)
             elif row in plan.given_up:
                 cause = MovedBy(NO_PLACE)
@@ -56,6 +56,16 @@ class ReservationFindings:
                 cause = MovedBy(REPLANNED)
             yield job, StartReserved(None, (), said.first, said.start, (cause,))
 
+    def _row_of(self, key: str) -> int | None:
+        """Return the row of a job, None if it is not there."""
+        ssn = self._plan.ssn
+        return next((row for row in ssn.live_jobs.tolist() if ssn.tables.jobs.uids[row] == key), None)
+
+    def _is_too_old(self, job: int) -> bool:
+        """Return True if room has been kept for a job for as long as is allowed."""
+        plan = self._plan
+        return plan.ssn.now - float(plan.ssn.tables.jobs.creation[job]) > plan.after_s + plan.holds_s
+
     def _still_waits(self, job: str) -> bool:
-        row = self._plan.row_of(job)
+        row = self._row_of(job)
         return row is not None and self._plan.is_waiting(row)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -21,9 +22,8 @@ from pumice.model.blockers import AHEAD, OVERRUN, REPLANNED, ROOM, STARTED, Move
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
-from pumice.ours.reservation_delay import SaidStart, needed_of, said_starts
+from pumice.ours.reservation_delay import SaidStart, due_since, needed_of, said_starts
 from pumice.ours.reservation_domains import domains_of, needs_all
-from pumice.ours.reservation_due import due_since
 from pumice.ours.reservation_slots import Slot, Slots
 from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost_by
 from pumice.placing.derived import derived
@@ -86,6 +86,8 @@ class Plan:
         self._lost: dict[Hashable, F64] = {}
         #: Jobs that fit now and go before: the room that the plan rests on is without their minimum.
         self.starting: list[int] = []
+        #: Where those of them that may be in one domain only are planned, by row: the nodes of that domain, (N,).
+        self.within: dict[int, Bool] = {}
         self._due = due_since(ssn.snapshot.notes)
         #: Jobs for which room was kept for as long as they were to run there, and which found no place in it.
         self.given_up: list[int] = []
@@ -107,10 +109,13 @@ class Plan:
         columns = [claim.lost for claim in self.claims]
         return np.stack(columns, axis=1) if columns else np.zeros((self.ssn.tables.classes.capacity, 0))
 
-    def starts(self) -> Bool:
-        """Return the jobs that are to start now. Shape (J,)."""
-        found = np.zeros(len(self.rank), dtype=bool)
-        found[self.starting] = True
+    def starts(self) -> F64:
+        """Return a number for each job that is to start now, which differs by where it is planned, and 0 for others.
+        Shape (J,)."""
+        found = np.zeros(len(self.rank))
+        found[self.starting] = 1.0
+        for job, within in self.within.items():
+            found[job] += crc32(within.tobytes())
         return found
 
     def _candidates(self) -> AnyArray:
@@ -163,7 +168,7 @@ class Plan:
             until = start + self.estimate(job)
             if start <= now:
                 room.take(demands, until)
-                self.starting.append(job)
+                self._start(job, demands)
                 continue
             count = sum(demand.pods for demand in demands)
             # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
@@ -203,7 +208,7 @@ class Plan:
             slots.add(planned)
             found.append(planned)
             if planned.start <= now:
-                self.starting.append(job)
+                self._start(job, planned.demands)
             elif len(found) - len(self.starting) == self._most:
                 break
         # More jobs were planned than may have a reservation: for the rest nothing is kept.
@@ -216,6 +221,13 @@ class Plan:
             parts = [[demand] for demand in slot.demands]
             self._keep(slot.job, slot.demands, choices[slot.job], slot.start, slot.until, slots.spare(slot), parts)
         self._slots = slots
+
+    def _start(self, job: int, demands: Sequence[Demand]) -> None:
+        """Plan that a job starts now."""
+        self.starting.append(job)
+        # Where it goes is decided later, and another domain may be the one in which room is kept for others.
+        if demands[0].within is not None:
+            self.within[job] = demands[0].within
 
     def _earliest(self, slots: Slots, job: int, choices: Sequence[Sequence[Demand]]) -> Slot | None:
         """Return the first slot for a job in any of its domains, None for none."""
@@ -338,24 +350,15 @@ class Plan:
         found: Bool = (codes == 0) & (tables.nodes.quarantined_by == 0)
         return found
 
-    def row_of(self, key: str) -> int | None:
-        """Return the row of a job, None if it is not there."""
-        jobs = self.ssn.tables.jobs
-        return next((row for row in self.ssn.live_jobs.tolist() if jobs.uids[row] == key), None)
-
     def is_waiting(self, job: int) -> bool:
         """Return True if a job waits, and no pod of it has a node."""
         jobs = self.ssn.tables.jobs
         return bool(jobs.alive[job] and jobs.waits[job] > 0 and jobs.counts[job, _HOLDING].sum() == 0)
 
-    def is_too_old(self, job: int) -> bool:
-        """Return True if room has been kept for a job for as long as is allowed."""
-        return self.ssn.now - float(self.ssn.tables.jobs.creation[job]) > self.after_s + self.holds_s
-
     def places_when_empty(self, kept: Kept) -> float:
         """Return how many pods of a reserved job fit where it may be, if nothing runs there."""
-        free = self.ssn.tables.nodes.facts.allocatable
-        return max(float(places(free, demands[0]).sum()) for demands in kept.choices)
+        empty = self.ssn.tables.nodes.facts.allocatable
+        return max(float(places(empty, demands[0]).sum()) for demands in kept.choices)
 
     def delays(self, kept: Kept, said: SaidStart) -> tuple[MovedBy, ...]:
         """Return why a reserved job does not fit at the moment that was said before."""
@@ -441,8 +444,6 @@ class Plan:
 
     def _awaited(self, start: float) -> tuple[str, ...]:
         """Return the keys of some jobs whose ends the reservation waits for, the latest last."""
-        ends = self._ends
+        ends, uids = self._ends, self.ssn.tables.jobs.uids
         rows = (ends <= start).nonzero()[0]
-        return tuple(
-            self.ssn.tables.jobs.uids[row] for row in rows[np.argsort(ends[rows], kind="stable")][-3:].tolist()
-        )
+        return tuple(uids[row] for row in rows[np.argsort(ends[rows], kind="stable")][-3:].tolist())

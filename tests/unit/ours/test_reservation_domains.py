@@ -101,3 +101,15 @@ def test_the_number_of_domains_is_bounded() -> None:
     found = cluster(*nodes, *(each for one in running for each in one), *within_rack("gang", native=True))
     # Of domains of one size the first are planned.
     assert outcome(found)[0] == {"gang": (500 - DOMAINS_MAX + 1) * HOUR}
+
+
+@pytest.mark.parametrize("reservations", [1, 8])
+def test_a_gang_that_starts_in_another_domain_than_planned_takes_no_room_of_others(reservations: int) -> None:
+    """Both racks have room for the gang. The fuller one suits it better, where another gang is to start at 1.5 h."""
+    racks = [hypernode(f"r{i}", 1, [f"n{i}"]) for i in range(2)]
+    nodes = [node(f"n{i}", cpu=16, labels={RACK: f"r{i}"}) for i in range(2)]
+    others = job("runs", 1, "90m", on="n1"), job("there", 4, "1h", 60.0, node_selector=((RACK, "r1"),))
+    jobs = within_rack("gang", native=False), *others
+    said, binds = outcome(cluster(*nodes, *racks, *(each for one in jobs for each in one)), reservations=reservations)
+    # The start of the other gang is said in the next cycle, when it is decided where this one goes.
+    assert binds == {"gang-0": "n0", "gang-1": "n0"} and said == {}

@@ -30,8 +30,7 @@ from pumice.api import (
     points,
 )
 from pumice.model.blockers import RoomReserved
-from pumice.ours.reservation_delay import JOBS_MAX
-from pumice.ours.reservation_due import due_since, notes_of_due
+from pumice.ours.reservation_delay import JOBS_MAX, due_since, notes_of_due
 from pumice.ours.reservation_findings import ReservationFindings
 from pumice.ours.reservation_plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
@@ -95,7 +94,7 @@ class Reserve:
         self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
         # Without a reservation nothing is asked, so that equal jobs share their failures.
         self.unused_points = () if self.claims else (points.allocatable, points.on_allocate)
-        if all(within is None for within in self.domains):
+        if all(within is None for within in self.domains) and not plan.within:
             self.unused_points = (*self.unused_points, points.predicate)
 
     @staticmethod
@@ -193,7 +192,7 @@ class Reserve:
         tasks = self.ssn.tables.tasks
         job = int(tasks.job[task.row])
         if job >= 0 and self.starts.array[job]:
-            return None
+            return self._beyond_plan(job, int(tasks.cls[task.row]), nodes)
         claims = self._binding(job, in_domains=True)
         lost, spare = self.lost.array[tasks.cls[task.row]], self.spare.array
         for claim in claims[lost[claims] > spare[claims]].tolist():
@@ -205,6 +204,21 @@ class Reserve:
                 return FilterResult.of(~within[nodes.rows], unfit)
         return None
 
+    def _beyond_plan(self, job: int, cls: int, nodes: NodeRows) -> FilterResult | None:
+        """Reject the nodes outside the domain in which a job is to start, if the job would take places of others
+        there. Shape (rows,)."""
+        within = self.plan.within.get(job)
+        # Most jobs may be anywhere, and the plan counts on no node for them.
+        if within is None or within[nodes.rows].all():
+            return None
+        claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
+        short = self.lost.array[cls][claims] * max(self._missing(job), 1) > self.spare.array[claims]
+        if not short.any():
+            return None
+        kept = self.claims[int(claims[short.argmax()])].kept.reservation
+        unfit = Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
+        return FilterResult.of(within[nodes.rows], unfit)
+
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         """Count the places that late jobs take."""
@@ -212,8 +226,9 @@ class Reserve:
         claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
         if len(claims):
             rows, nodes = list(run.rows), list(run.nodes)
-            if job >= 0 and self.starts.array[job]:
-                # They are counted as held by now.
+            within = self.plan.within.get(job)
+            if job >= 0 and self.starts.array[job] and (within is None or within[nodes[0]]):
+                # They are counted as held by now, where they are planned.
                 minimum = max(len(rows) + self._missing(job), 0)
                 rows, nodes = rows[minimum:], nodes[minimum:]
             # By class: a gang may have thousands of pods, and there are up to 64 claims.
