@@ -163,17 +163,17 @@ class JobTimes:
         known = slots >= 0
         # One of the same name that was created at another time is another job.
         other = known & (self._created[slots] != states.created)
-        for row in (~known | other).nonzero()[0].tolist():
+        for row in other.nonzero()[0].tolist():
+            self._forget(states.names[row])
+        known &= ~other
+        # A job that is back is no longer among those that are gone, whose slots go to new ones below.
+        for row in (known & (self._label[slots] == _GONE)).nonzero()[0].tolist():
+            self._gone.pop(states.names[row], None)
+        for row in (~known).nonzero()[0].tolist():
             name = states.names[row]
-            if other[row]:
-                self._forget(name)
             slots[row] = self._new(name, states.queues[states.queue[row]], float(states.created[row]))
             if slots[row] >= 0 and name in states.shown:
                 self._shown[name] = states.shown[name]
-        # A job that is back is no longer among those that are gone.
-        back = (slots >= 0) & (self._label[slots] == _GONE)
-        for row in back.nonzero()[0].tolist() if self._gone else ():
-            self._gone.pop(states.names[row], None)
         return slots
 
     def _new(self, name: str, queue: str, created: float) -> int:

@@ -71,6 +71,21 @@ def test_places_of_jobs_that_are_gone_go_to_new_ones_and_no_others() -> None:
     assert times.of("b") is not None and times.of("d") is None and times.left_out == 1
 
 
+def test_the_place_of_a_job_that_comes_back_does_not_go_to_a_new_one() -> None:
+    times = seen(look(1, a=RUNS, b=RUNS), look(2, b=RUNS), look(3, b=RUNS, a=WAITS, c=RUNS), jobs_max=2)
+    found = times.of("a")
+    assert found is not None and [each.label for each in found.moments] == [RUNS, GONE, WAITS]
+    assert times.of("c") is None and times.left_out == 1
+
+
+def test_the_place_of_a_job_that_is_another_one_now_goes_to_no_third() -> None:
+    times = seen(look(1, a=RUNS, b=RUNS), look(2, b=RUNS), jobs_max=2)
+    times.take(look(3, created=2.5, c=RUNS, a=WAITS))
+    found = times.of("a")
+    assert found is None or [each.label for each in found.moments] == [WAITS]
+    assert times.left_out == (found is None)
+
+
 def test_old_moments_are_dropped_and_the_job_says_so() -> None:
     looks = [look(float(at), a=WAITS if at % 2 else ROOM, b=RUNS) for at in range(10)]
     times = seen(*looks, moments_max=4)
