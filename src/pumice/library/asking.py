@@ -9,7 +9,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from pumice.library.errors import InputError
 
@@ -18,6 +18,13 @@ TOKEN = "PUMICE_TOKEN"
 _TEXT_MAX = 512
 _ANSWER_BYTES_MAX = 64 << 20
 _ANSWER_S = 60.0
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirect: urllib would send the token to the address that it names too."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def ask(server: str, path: str, parameters: Iterable[tuple[str, str]] = ()) -> tuple[str, int]:
@@ -34,7 +41,7 @@ def ask(server: str, path: str, parameters: Iterable[tuple[str, str]] = ()) -> t
     token = os.environ.get(TOKEN, "").strip() if server.startswith("https://") else ""
     if not (token.isascii() and token.isprintable()):
         raise InputError(f"{TOKEN}: found a token with characters that no token has")
-    opener: Any = build_opener(ProxyHandler({}))  # an address of this machine is not asked through a proxy
+    opener: Any = build_opener(ProxyHandler({}), _NoRedirect)  # an address of this machine is asked through no proxy
     try:
         asked = Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
         with opener.open(asked, timeout=_ANSWER_S) as answer:

@@ -16,7 +16,9 @@ class Hello(BaseHTTPRequestHandler):
     """Another program than a scheduler."""
 
     def do_GET(self) -> None:
-        self.send_response(404 if self.path == "/absent" else 200)
+        self.send_response({"/absent": 404, "/moved": 302}.get(self.path, 200))
+        if self.path == "/moved":
+            self.send_header("Location", "/hello")
         self.end_headers()
         self.wfile.write(b"<html>hello</html>")
 
@@ -51,6 +53,11 @@ def test_an_address_without_a_scheduler_is_named(url: str, said: str) -> None:
 def test_a_page_that_is_not_there_is_named(hello: str) -> None:
     with pytest.raises(pumice.InputError, match="found no page /absent, wanted the address of a scheduler's metrics"):
         ask(hello, "/absent")
+
+
+def test_a_redirect_is_not_followed_because_it_would_get_the_token(hello: str) -> None:
+    with pytest.raises(pumice.InputError, match="<html>hello</html>"):
+        ask(hello, "/moved")
 
 
 def test_an_answer_of_another_program_is_no_answer(hello: str) -> None:
