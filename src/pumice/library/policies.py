@@ -14,7 +14,14 @@ from pumice.framework.plugin.plugin import PLUGIN_ATTRIBUTE
 from pumice.framework.plugin.policy_file import Policy
 from pumice.framework.plugin.registry import Registry
 from pumice.library.errors import InputError
-from pumice.runtime.policy.conf import KAI_CONF, loaded_from_file, loaded_from_text, with_kai_dialect
+from pumice.runtime.policy.conf import (
+    KAI_CONF,
+    conf_bytes,
+    conf_text,
+    document_of,
+    loaded_from_text,
+    with_kai_dialect,
+)
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.policy.user_plugins import with_plugins_of
 
@@ -103,18 +110,14 @@ def _text_of(given: str | Path) -> tuple[str, str]:
     path = Path(given)
     if path.is_dir():
         raise InputError(f"{path}: found a folder, wanted a policy file, or the word {DEFAULT}")
-    # The registry does not matter here: the text is read again with the caller's plugins.
     return _raw(path), str(path)
 
 
 def _raw(path: Path) -> str:
     try:
-        text = path.read_text("utf-8-sig")
+        text = conf_text(conf_bytes(path), str(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        # The reader of files says which byte is wrong.
-        return loaded_from_file(path, builtin_registry()).text
     return with_kai_dialect(text, str(path)) if path.name == KAI_CONF else text
 
 
@@ -122,7 +125,7 @@ def _with_functions(
     text: str, where: str, functions: Sequence[PluginFunction], registry: Registry
 ) -> tuple[str, Registry]:
     """Return the text with a first tier of the functions that it does not name, and the registry with all of them."""
-    document = yaml.safe_load(text)
+    document = document_of(text, where)
     if not isinstance(document, Mapping) or "kind" in document:
         raise PolicyError([f"{where}: plugins in Python need a plain policy file, not an object that contains one"])
     dialect = document.get("dialect", "volcano")

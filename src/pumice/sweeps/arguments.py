@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from pumice.runtime.policy.conf import document_of
 from pumice.runtime.policy.languages import LANGUAGES
 from pumice.sweeps.universe import Value
 
@@ -19,7 +20,7 @@ def with_arguments(text: str, arguments: Mapping[str, Value]) -> str:
     """
     if not arguments:
         return text
-    document = yaml.safe_load(text)
+    document = document_of(text, "policy")
     if not isinstance(document, Mapping) or "kind" in document:
         raise ValueError("arguments can be set in a plain policy file, not in an object that contains one")
     document = dict(document)

@@ -60,11 +60,24 @@ def test_a_text_and_a_file_are_the_same_policy(tmp_path: Path) -> None:
         ((conf("drff"),), 'did you mean "drf"'),
         (("kind: ConfigMap\ndata: {}\n", smallest_first), "need a plain policy file"),
         (("dialect: volcan\n\nactions: x\n", smallest_first), "volcan"),
+        (("actions: [\n- x\n", smallest_first), "policy: is not valid YAML"),
     ],
 )
 def test_wrong_policies_are_named(parts: tuple[str, ...], wanted: str) -> None:
     with pytest.raises(ValueError, match=wanted):
         pumice.policy(*parts)
+
+
+def test_a_function_leaves_texts_of_the_file_as_they_are() -> None:
+    found = pumice.policy(conf("sla, arguments: {sla-waiting-time: 1:30}"), smallest_first)
+    assert "sla-waiting-time: '1:30'" in found.text, "a time of day is the number 90 in YAML 1.1"
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "long.conf"
+    path.write_text("#" * (3 << 20))
+    with pytest.raises(pumice.PolicyError, match="found 1048577 characters, wanted at most 1048576"):
+        pumice.policy(path)
 
 
 def test_a_function_cannot_take_the_name_of_a_built_in_plugin() -> None:

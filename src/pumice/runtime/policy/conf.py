@@ -65,11 +65,16 @@ def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Polic
 def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> LoadedPolicy:
     """Return the policy of a conf file, and what was left out. Raises: PolicyError, also if the file cannot be read."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(SIZE_MAX + 1)
+        raw = conf_bytes(path)
     except OSError as error:
         raise PolicyError([f"{path}: cannot be read: {error.strerror or error}"]) from None
     return loaded_from_bytes(raw, registry, where=str(path), strict=strict, is_kai=path.name == KAI_CONF)
+
+
+def conf_bytes(path: Path) -> bytes:
+    """Return the bytes of a conf file, one more than are allowed if there are more. Raises: OSError."""
+    with path.open("rb") as file:
+        return file.read(SIZE_MAX + 1)
 
 
 def loaded_from_bytes(
@@ -116,11 +121,11 @@ def loaded_from_text(
 
 
 def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switches: bool) -> LoadedPolicy:
-    document = _document_of(text, where)
+    document = document_of(text, where)
     inner = _conf_in(document, where)
     if inner is not None:
         where, text = inner
-        document = _document_of(text, where)
+        document = document_of(text, where)
     kind = document.get("kind") if isinstance(document, Mapping) else None
     document, no_policy = _KINDS[kind](document, where) if isinstance(kind, str) and kind in _KINDS else (document, ())
     left_out = {} if strict else _unknown_actions(document, registry)
@@ -143,7 +148,7 @@ def _in_sections(policy: Policy) -> Iterator[str]:
         yield from (f"{name}: {problem}" for problem in (_SECTIONS[name](section) if section else ()))
 
 
-def _document_of(text: str, where: str) -> Any:
+def document_of(text: str, where: str) -> Any:
     """Return the one document of a conf text, None if it has none. Raises: PolicyError."""
     found = list(yaml_documents(where, text))
     if len(found) > 1:
@@ -157,14 +162,14 @@ def _document_of(text: str, where: str) -> Any:
 
 def with_kai_dialect(text: str, where: str) -> str:
     """Return a conf text with KAI's dialect, if it names none. Raises: PolicyError."""
-    document = _document_of(text, where)
+    document = document_of(text, where)
     # A ConfigMap contains the conf, and a SchedulingShard is KAI's in any case.
     if not isinstance(document, Mapping) or document.keys() & {"dialect", "kind"}:
         return text
     whole = f"{text.rstrip()}\n{_KAI_DIALECT}\n"
     # A text in which a line more means something else is left as it is: a mapping in braces.
     try:
-        return whole if _document_of(whole, where) == {**document, "dialect": "kai"} else text
+        return whole if document_of(whole, where) == {**document, "dialect": "kai"} else text
     except PolicyError:
         return text
 
@@ -231,7 +236,7 @@ def shown_text(text: str) -> str:
 
     Of a ConfigMap, only the conf in it is shown: if it is read as text, a password in it has no key.
     """
-    document = _document_of(text, "conf")
+    document = document_of(text, "conf")
     inner = _conf_in(document, "conf")
     if inner is not None:
         return shown_text(inner[1])
