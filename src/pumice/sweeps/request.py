@@ -12,6 +12,8 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from pumice.runtime.files.documents import yaml_documents
+from pumice.runtime.problems.problem import Problem
 from pumice.sim.traces.recognise import split
 from pumice.sweeps.universe import Value
 
@@ -63,11 +65,11 @@ def is_request_file(path: Path) -> bool:
     """Return True for a TOML file, and for a YAML file of one document with ``inputs`` and without ``kind``."""
     if path.suffix.lower() == ".toml":
         return True
-    if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file() or path.stat().st_size > FILE_BYTES_MAX:
+    if path.suffix.lower() not in (".yaml", ".yml") or not path.is_file():
         return False
     try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        found = _decoded(path)
+    except (OSError, ValueError):
         return False
     return isinstance(found, dict) and "inputs" in found and "kind" not in found
 
@@ -76,11 +78,10 @@ def read_request(path: Path, folder: Path | None = None) -> Request:
     """Return the request of a file; paths in it are relative to ``folder``, by default the file's. Raises:
     ValueError."""
     try:
-        text = path.read_bytes()[: FILE_BYTES_MAX + 1].decode("utf-8")
-        found: Any = tomllib.loads(text) if path.suffix.lower() == ".toml" else yaml.safe_load(text)
+        found = _decoded(path)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, yaml.YAMLError) as error:
+    except ValueError as error:
         raise ValueError(f"{path}: cannot be read: {' '.join(str(error).split())[:200]}") from None
     try:
         request = msgspec.convert(_listed(found), Request)
@@ -96,6 +97,26 @@ def read_request(path: Path, folder: Path | None = None) -> Request:
         policies=[_beside(folder, each) for each in request.policies],
         plugins_dir=_beside(folder, request.plugins_dir) if request.plugins_dir else "",
     )
+
+
+def _decoded(path: Path) -> Any:
+    """Return the one document of a TOML or YAML file. Raises: ValueError, OSError."""
+    with path.open("rb") as file:
+        raw = file.read(FILE_BYTES_MAX + 1)
+    if len(raw) > FILE_BYTES_MAX:
+        raise ValueError(f"found more than {FILE_BYTES_MAX} bytes")
+    text = raw.decode("utf-8")
+    if path.suffix.lower() == ".toml":
+        try:
+            return tomllib.loads(text)
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None
+    found = list(yaml_documents(str(path), text))
+    if len(found) != 1:
+        raise ValueError(f"found {len(found)} documents, wanted one")
+    if isinstance(found[0], Problem):
+        raise ValueError(found[0].what)
+    return found[0].obj
 
 
 def _listed(found: Any) -> Any:

@@ -65,6 +65,8 @@ def test_manifests_are_no_plan() -> None:
         ("inputs = 'x'\nsizes = ['8x8gpu']", "unknown field `sizes`.*known: inputs, policies, set"),
         ("policies = ['default']", "missing required field `inputs`"),
         ("inputs = [", "cannot be read"),
+        ("inputs = " + "[" * 5000, "cannot be read: it is nested too deep"),
+        ("inputs = 'x'\n" + "#" * (1 << 20) + "\nsizes = 3", "cannot be read: found more than 1048576 bytes"),
         ("inputs = 'x'\nset = 3", "set"),
     ],
 )
@@ -72,6 +74,21 @@ def test_wrong_plan_files_are_named(tmp_path: Path, text: str, wanted: str) -> N
     (tmp_path / "plan.toml").write_text(text)
     with pytest.raises(ValueError, match=wanted):
         read_request(tmp_path / "plan.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("inputs: " + "[" * 5000, "cannot be read: .*nested more than 500 deep"),
+        ("inputs: x\n---\ninputs: y", "cannot be read: found 2 documents, wanted one"),
+        ("", "cannot be read: found 0 documents, wanted one"),
+    ],
+)
+def test_yaml_that_is_no_plan_is_named_and_no_plan(tmp_path: Path, text: str, wanted: str) -> None:
+    (tmp_path / "plan.yaml").write_text(text)
+    assert not is_request_file(tmp_path / "plan.yaml")
+    with pytest.raises(ValueError, match=wanted):
+        read_request(tmp_path / "plan.yaml")
 
 
 def test_everything_that_is_wrong_is_named_at_once() -> None:
