@@ -230,7 +230,6 @@ async def listening(
     place: Place,
     connections: Connections,
     *,
-    stop_s: float = _STOP_S,
     header_bytes: int = 8 << 10,
 ) -> AsyncIterator[str]:
     """Serve an application. Yields its URL. Requests in progress get a second at the end.
