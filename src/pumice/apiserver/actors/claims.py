@@ -25,6 +25,7 @@ from pumice.apiserver.actors.claim_rules import (
 )
 from pumice.apiserver.actors.controlled import Controlled, named
 from pumice.apiserver.actors.loop import work_for_ever
+from pumice.apiserver.actors.wakes import Wakes
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Options, Target
@@ -60,7 +61,7 @@ class Claims:
         self._owned = {each.table: Controlled(each.kind, each.api_version) for each in self._owners.values()}
         self._waiting: dict[str, dict[_Place, None]] = {}  # template, or PodGroup -> what waits for it
         self._todo: dict[_Place, None] = {}
-        self._again: dict[_Place, float] = {}  # after a refusal; all wait equally long, so the first is due first
+        self._again = Wakes[_Place]()  # after a refusal
         self._work = asyncio.Event()
         for resource in (self._claims, *self._owners.values()):
             for row in objects.store.rows(resource.table):
@@ -74,10 +75,7 @@ class Claims:
 
     def step(self, count_max: int = 20) -> float | None:
         """Examine what is due, at most ``count_max`` objects. Return when the next one is due, None for none."""
-        while self._again and next(iter(self._again.values())) <= self._clock():
-            place = next(iter(self._again))
-            del self._again[place]
-            self._todo[place] = None
+        self._todo.update(dict.fromkeys(self._again.take(self._clock())))
         for table, key in list(self._todo)[:count_max]:
             del self._todo[table, key]
             with self.spared.whatever(f"{table} {key}"):
@@ -85,9 +83,8 @@ class Claims:
                     self._look_at(table, key)
                 except Refusal as refusal:
                     _log.warning("%s %s: %s", table, key, refusal)
-                    self._again.pop((table, key), None)
-                    self._again[table, key] = self._clock() + _AGAIN_S
-        return next(iter(self._again.values()), None)
+                    self._again.add((table, key), self._clock() + _AGAIN_S)
+        return self._again.next_at
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections.abc import Callable
 
 from pumice.apiserver.actors.controlled import Controlled, carry_out, named
 from pumice.apiserver.actors.loop import work_for_ever
+from pumice.apiserver.actors.wakes import Wakes
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Objects, Options, Target
@@ -37,8 +37,7 @@ class CronJobs:
         self._events: Resource = events
         self._jobs_of = Controlled("CronJob", BATCH_FORM.api_version)
         self._todo: dict[str, None] = {}
-        self._due: dict[str, float] = {}
-        self._wakes: list[tuple[float, str]] = []  # a heap, in which only those that ``_due`` has too count
+        self._wakes = Wakes[str]()
         self._work = asyncio.Event()
         for row in objects.store.rows(_CRON_JOBS):
             self._add(row.key)
@@ -53,27 +52,12 @@ class CronJobs:
 
     def step(self, count_max: int = 20) -> float | None:
         """Examine what is due, at most ``count_max`` CronJobs. Return when the next one is due, None for none."""
-        while self._wakes and (self._wakes[0][0] <= self._clock() or self._is_stale(self._wakes[0])):
-            at, key = heapq.heappop(self._wakes)
-            if not self._is_stale((at, key)):
-                del self._due[key]
-                self._todo[key] = None
+        self._todo.update(dict.fromkeys(self._wakes.take(self._clock())))
         for key in list(self._todo)[:count_max]:
             del self._todo[key]
             with self.spared.whatever(f"{_CRON_JOBS} {key}"):
                 self._look_at(key)
-        return self._wakes[0][0] if self._wakes else None
-
-    def _is_stale(self, wake: tuple[float, str]) -> bool:
-        return self._due.get(wake[1]) != wake[0]
-
-    def _wake_at(self, at: float, key: str) -> None:
-        # Every change of one of its Jobs asks for the same wake again, which must not pile up. Rounded, because the sum
-        # of a time and what is left until then differs in its last digits.
-        at = round(at, 3)
-        if self._due.get(key) != at:
-            self._due[key] = at
-            heapq.heappush(self._wakes, (at, key))
+        return self._wakes.next_at
 
     def _hear(self, change: Change) -> None:
         if change.table == _CRON_JOBS:
@@ -94,7 +78,7 @@ class CronJobs:
     def _look_at(self, key: str) -> None:
         row = self._objects.store.find(_CRON_JOBS, key)
         if row is None:
-            self._due.pop(key, None)
+            self._wakes.drop(key)
             return
         keys, now = self._jobs_of.of(row.obj["metadata"]["uid"]), self._clock()
         jobs = [
@@ -107,7 +91,7 @@ class CronJobs:
                 self._carry_out(write, key, now)
         except Refusal as refusal:
             _log.warning("%s %s: %s", _CRON_JOBS, key, refusal)
-            self._wake_at(now + _AGAIN_S, key)
+            self._wakes.add(key, now + _AGAIN_S)
 
     def _carry_out(self, write: Write, key: str, now: float) -> None:
         match write:
@@ -118,7 +102,7 @@ class CronJobs:
             case Emit():
                 self._tell(write, now)
             case Wake(after_s=after_s):
-                self._wake_at(now + after_s, key)
+                self._wakes.add(key, now + after_s)
 
     def _create(self, resource: Resource, obj: Obj) -> None:
         try:

@@ -6,12 +6,12 @@ The API server of a real cluster leaves this to kube-controller-manager, which t
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections.abc import Callable
 
 from pumice.apiserver.actors.controlled import Controlled, carry_out, named
 from pumice.apiserver.actors.loop import work_for_ever
+from pumice.apiserver.actors.wakes import Wakes
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Objects
@@ -39,7 +39,7 @@ class Jobs:
         self._jobs: Resource = jobs
         self._pods_of = Controlled("Job", "batch/v1")
         self._todo: dict[_Place, None] = {}  # a job, or a pod whose job is gone
-        self._wakes: list[tuple[float, str]] = []
+        self._wakes = Wakes[str]()
         self._work = asyncio.Event()
         for row in objects.store.rows(_JOBS):
             self._add(_JOBS, row.key)
@@ -54,8 +54,8 @@ class Jobs:
 
     def step(self, count_max: int = 20) -> float | None:
         """Examine what is due, at most ``count_max`` objects. Return when the next one is due, None for none."""
-        while self._wakes and self._wakes[0][0] <= self._clock():
-            self._todo[_JOBS, heapq.heappop(self._wakes)[1]] = None
+        for key in self._wakes.take(self._clock()):
+            self._todo[_JOBS, key] = None
         for table, key in list(self._todo)[:count_max]:
             del self._todo[table, key]
             with self.spared.whatever(f"{table} {key}"):
@@ -63,7 +63,7 @@ class Jobs:
                     self._look_at(key)
                 else:
                     self._release(key)
-        return self._wakes[0][0] if self._wakes else None
+        return self._wakes.next_at
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
@@ -97,6 +97,7 @@ class Jobs:
     def _look_at(self, key: str) -> None:
         job = self._objects.store.find(_JOBS, key)
         if job is None or not _can_be_run(job.obj):
+            self._wakes.drop(key)
             return
         keys = self._pods_of.of(job.obj["metadata"]["uid"])
         rows = [row for each in keys if (row := self._objects.store.find("pods", each)) is not None]
@@ -106,14 +107,14 @@ class Jobs:
                 self._carry_out(write, key, now)
         except Refusal as refusal:
             _log.warning("%s %s: %s", _JOBS, key, refusal)
-            heapq.heappush(self._wakes, (now + _AGAIN_S, key))
+            self._wakes.add(key, now + _AGAIN_S)
 
     def _carry_out(self, write: Write, key: str, now: float) -> None:
         match write:
             case Create() | Patch() | Delete():
                 carry_out(self._objects, {"Pod": self._pods, "Job": self._jobs}, write)
             case Wake(after_s=after_s):
-                heapq.heappush(self._wakes, (now + after_s, key))
+                self._wakes.add(key, now + after_s)
 
     def _release(self, key: str) -> None:
         """Remove the finalizer of a pod whose job is gone."""

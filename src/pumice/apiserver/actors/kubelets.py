@@ -8,15 +8,15 @@ the program in KAI's image does.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import IPv4Address
-from itertools import count
+from itertools import count, islice
 
 from pumice.apiserver.actors.loop import work_for_ever
+from pumice.apiserver.actors.wakes import Wakes
 from pumice.apiserver.api.discovery import KUBERNETES
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.pods import with_condition
@@ -45,8 +45,7 @@ class Kubelets:
         self._objects, self._clock, self._speed = objects, clock, speed
         self.spared = Spared(_log, "nodes")
         self._todo: deque[tuple[str, str]] = deque()  # table, key
-        self._ends: list[tuple[float, str, str]] = []  # when, key, uid
-        self._timed: set[str] = set()  # UIDs of pods in ``_ends``
+        self._ends = Wakes[tuple[str, str]]()  # of pods that run, by key and UID
         self._addresses = 0
         self._work = asyncio.Event()
         pods, nodes = (objects.registry.find("", "v1", plural) for plural in ("pods", "nodes"))
@@ -69,17 +68,12 @@ class Kubelets:
             table, key = self._todo.popleft()
             with self.spared.whatever(f"{table} {key}"):
                 self._look_at(table, key)
-        now = self._clock()
-        for _ in range(count_max):
-            if not self._ends or self._ends[0][0] > now:
-                break
-            _, key, uid = heapq.heappop(self._ends)
-            self._timed.discard(uid)
+        for key, uid in islice(self._ends.take(self._clock()), count_max):
             with self.spared.whatever(f"pods {key}"):
                 row = self._objects.store.find("pods", key)
                 if row is not None and row.obj["metadata"]["uid"] == uid and _phase(row.obj) == "Running":
                     self._end(row)
-        return self._ends[0][0] if self._ends else None
+        return self._ends.next_at
 
     def _look_at(self, table: str, key: str) -> None:
         row = self._objects.store.find(table, key)
@@ -93,7 +87,9 @@ class Kubelets:
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def _hear(self, change: Change) -> None:
-        if change.table in ("pods", "nodes") and not change.deleted:
+        if change.deleted:
+            self._ends.drop((change.now.key, change.now.obj["metadata"]["uid"]))
+        elif change.table in ("pods", "nodes"):
             with self.spared.whatever(f"{change.table} {change.now.key}"):
                 self._note(change.table, change.now, None)
 
@@ -114,10 +110,8 @@ class Kubelets:
 
     def _await_end(self, row: Stored, started: float) -> None:
         seconds = self._duration(row.obj)
-        uid = row.obj["metadata"]["uid"]
-        if seconds is not None and uid not in self._timed:
-            self._timed.add(uid)
-            heapq.heappush(self._ends, (started + seconds / self._speed, row.key, uid))
+        if seconds is not None:
+            self._ends.add((row.key, row.obj["metadata"]["uid"]), started + seconds / self._speed)
             self._work.set()
 
     def _duration(self, pod: Obj) -> float | None:

@@ -9,14 +9,15 @@ garbage collection controllers, without their waiting for nodes that might come 
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from pumice.apiserver.actors.loop import work_for_ever
+from pumice.apiserver.actors.wakes import Wakes
 from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.admission import NO_EXECUTE, NOT_READY, UNREACHABLE
 from pumice.apiserver.kinds.resources import Resource
@@ -45,7 +46,7 @@ class NodeLife:
         self._on: defaultdict[str, dict[str, None]] = defaultdict(dict)  # node -> keys of pods
         self._where: dict[str, str] = {}  # key of a pod -> node
         self._todo: deque[tuple[str, str]] = deque()  # table, key
-        self._leaves: list[tuple[float, str, str]] = []  # when, key, uid
+        self._leaves = Wakes[str]()  # keys of pods that tolerate the taints of their node for some time
         self._work = asyncio.Event()
         for row in objects.store.rows("pods"):
             with self.spared.whatever(f"pods {row.key}"):
@@ -69,13 +70,10 @@ class NodeLife:
                     self._look_at_node(key)
                 else:
                     self._look_at_pod(key)
-        for _ in range(count_max):
-            if not self._leaves or self._leaves[0][0] > self._clock():
-                break
-            _, key, uid = heapq.heappop(self._leaves)
+        for key in islice(self._leaves.take(self._clock()), count_max):
             with self.spared.whatever(f"pods {key}"):
-                self._look_at_pod(key, uid)
-        return self._leaves[0][0] if self._leaves else None
+                self._look_at_pod(key, is_over=True)
+        return self._leaves.next_at
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
@@ -86,6 +84,7 @@ class NodeLife:
             with self.spared.whatever(f"pods {change.now.key}"):
                 if change.deleted:
                     self._on[self._where.pop(change.now.key, "")].pop(change.now.key, None)
+                    self._leaves.drop(change.now.key)
                 else:
                     self._placed(change.now)
 
@@ -108,9 +107,11 @@ class NodeLife:
         if row is not None:
             self._taint(row)
         taints = [] if row is None else _no_execute(row.obj)
-        if row is None or taints:
-            for key in list(self._on.get(name, ())):
+        for key in list(self._on.get(name, ())):
+            if row is None or taints:
                 self._note("pods", key)
+            else:
+                self._leaves.drop(key)
 
     def _taint(self, node: Stored) -> None:
         conditions = (node.obj.get("status") or {}).get("conditions") or ()
@@ -127,10 +128,11 @@ class NodeLife:
             left = {key: value for key, value in spec.items() if key != "taints"}
             self._objects.write(self._nodes, node, {**node.obj, "spec": left | ({"taints": kept} if kept else {})})
 
-    def _look_at_pod(self, key: str, uid: str = "") -> None:
-        """Examine whether a pod must leave its node, now or later. ``uid``: of the pod whose time is over."""
+    def _look_at_pod(self, key: str, *, is_over: bool = False) -> None:
+        """Examine whether a pod must leave its node, now or later. ``is_over``: the time for which it tolerates a taint
+        has passed."""
         row = self._objects.store.find("pods", key)
-        if row is None or (uid and row.obj["metadata"]["uid"] != uid):
+        if row is None:
             return
         name = (row.obj.get("spec") or {}).get("nodeName") or ""
         node = self._objects.store.find("nodes", name)
@@ -143,11 +145,11 @@ class NodeLife:
         stays = _stays_s(row.obj, _no_execute(node.obj))
         ended = (row.obj.get("status") or {}).get("phase") in ENDED
         if stays is None or ended or "deletionTimestamp" in row.obj["metadata"]:
-            return
-        if uid or stays <= 0:
+            self._leaves.drop(key)
+        elif is_over or stays <= 0:
             self._delete(row, None)
         else:
-            heapq.heappush(self._leaves, (self._clock() + stays, key, row.obj["metadata"]["uid"]))
+            self._leaves.add(key, self._clock() + stays)
 
     def _was_there(self, pod: Stored) -> bool:
         """Return True if a pod's node is gone. A pod that is bound to a node that never existed waits for it."""

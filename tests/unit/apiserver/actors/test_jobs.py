@@ -202,3 +202,11 @@ def test_a_refused_pod_is_tried_again(world: Cluster, clock: Clock, monkeypatch:
 
 def refuse(*_: object) -> None:
     raise Refusal(507, "InsufficientStorage", "full")
+
+
+def test_many_changes_leave_one_wake_for_each(world: Cluster, clock: Clock) -> None:
+    start(world, completions=3, activeDeadlineSeconds=3600)
+    for _ in range(3):
+        bind(world)
+        after(world, clock, 61)
+    assert status(world)["succeeded"] == 3 and len(world.jobs._wakes) == 1

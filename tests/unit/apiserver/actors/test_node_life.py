@@ -90,6 +90,30 @@ def test_a_node_that_is_well_in_time_keeps_its_pods(world: Cluster, clock: Clock
     assert set(pods(world)) == {"default/p", "default/q"}
 
 
+def test_a_node_that_is_not_well_again_gives_its_pods_the_whole_time_again(world: Cluster, clock: Clock) -> None:
+    says(world, "False")
+    clock.now += 200
+    says(world, "True")
+    clock.now += 50
+    says(world, "False")
+    clock.now += 299
+    settle(world)
+    assert set(pods(world)) == {"default/p", "default/q"}
+    clock.now += 2
+    settle(world)
+    assert set(pods(world)) == {"default/q"}
+
+
+def test_a_node_that_reports_again_and_again_leaves_one_time_for_each_pod(world: Cluster, clock: Clock) -> None:
+    for _ in range(5):
+        clock.now += 10
+        says(world, "False")
+    assert len(world.node_life._leaves) == 1
+    clock.now += 261
+    settle(world)
+    assert set(pods(world)) == {"default/q"}
+
+
 def test_a_taint_that_evicts_evicts_who_does_not_tolerate_it(world: Cluster, clock: Clock) -> None:
     tolerates = {"key": "dedicated", "operator": "Equal", "value": "ml", "effect": "NoExecute"}
     create(world, pod("stays", nodeName="n", tolerations=[tolerates]))
