@@ -50,13 +50,13 @@ class Cluster(Struct, frozen=True):
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """Return the health of the parts that act on objects."""
-        spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
-        spared |= {"node-life": self.node_life.spared, "jobs": self.jobs.spared, "cron-jobs": self.cron_jobs.spared}
-        spared |= {"group-protection": self.group_protection.spared, "claims": self.claims.spared}
+        skipped = {"nodes": self.kubelets.skipped, "garbage-collection": self.collector.skipped}
+        skipped |= {"node-life": self.node_life.skipped, "jobs": self.jobs.skipped, "cron-jobs": self.cron_jobs.skipped}
+        skipped |= {"group-protection": self.group_protection.skipped, "claims": self.claims.skipped}
 
         def check(part: SupervisedTask) -> Health:
             health = part.health()
-            return Health(health.well, "; ".join(filter(None, (health.note, spared[part.name].note))))
+            return Health(health.well, "; ".join(filter(None, (health.note, skipped[part.name].note))))
 
         return {part.name: partial(check, part) for part in self._parts}
 

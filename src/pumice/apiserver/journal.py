@@ -173,7 +173,7 @@ class _Reader(Struct, frozen=True):
                 store.unload(line.t, line.k)
             else:
                 store.load(line.t, line.k, line.v, line.o)
-        self.left_out.tell(folder, version_in(store))
+        self.left_out.report(folder, version_in(store))
         return version
 
     def _head(self, path: Path, raw: bytes) -> int:

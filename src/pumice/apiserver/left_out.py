@@ -48,12 +48,12 @@ class LeftOut:
         if len(self._reported) < _REPORTED_MAX:
             self._reported.append(_Line(f"{path} line {number}", why, named or _named(raw)))
 
-    def tell(self, folder: Path, version_of: Callable[[str, str], int | None]) -> None:
+    def report(self, folder: Path, version_of: Callable[[str, str], int | None]) -> None:
         """Report the lines after everything is read. ``version_of`` (table, key): returns the present version."""
         if not self.count:
             return
         for line in self._reported:
-            _log.error("%s is ignored: %s", line.place, clean(_said(line, version_of)))
+            _log.error("%s is ignored: %s", line.place, clean(_sentence(line, version_of)))
         if self._aside is not None:
             _log.error("%s: %d lines were moved to %s", folder, self.count, self._aside.name)
         else:
@@ -76,7 +76,7 @@ def _named(raw: bytes) -> tuple[str, str] | None:
     return None if found is None else (found[1].decode(errors="replace"), found[2].decode(errors="replace"))
 
 
-def _said(line: _Line, version_of: Callable[[str, str], int | None]) -> str:
+def _sentence(line: _Line, version_of: Callable[[str, str], int | None]) -> str:
     if line.named is None:
         return line.why
     version = version_of(*line.named)

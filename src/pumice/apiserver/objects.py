@@ -199,7 +199,7 @@ class Objects:
                 self._drop_all(old.obj)
             self.store.remove(resource.table, old.key)
             if resource.full_name == CRDS:
-                self.store.ring(old.key)
+                self.store.wake(old.key)
             if resource.full_name in _GIVEN_BACK:
                 gone = {"deletionTimestamp": self.stamps.time(), "deletionGracePeriodSeconds": 0}
                 marks = gone if resource.full_name == "pods" else {}

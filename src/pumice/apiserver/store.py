@@ -58,7 +58,7 @@ class _Table:
     keys: list[str] = field(default_factory=list)
     history: list[Change] = field(default_factory=list)
     history_bytes: int = 0
-    bells: set[Event] = field(default_factory=set)
+    waiting: set[Event] = field(default_factory=set)
 
 
 class Store:
@@ -122,7 +122,7 @@ class Store:
         self.bytes += len(now.raw) - (len(before.raw) if before is not None else 0)
         if before is None:
             insort(rows.keys, key)
-        self._tell(rows, Change(table, now.version, before, now, False))
+        self._publish(rows, Change(table, now.version, before, now, False))
         return now
 
     def remove(self, table: str, key: str) -> Stored:
@@ -132,7 +132,7 @@ class Store:
         self.bytes -= len(before.raw)
         del rows.keys[bisect_left(rows.keys, key)]
         now = self._next(key, before.obj)
-        self._tell(rows, Change(table, now.version, before, now, True))
+        self._publish(rows, Change(table, now.version, before, now, True))
         return now
 
     def load(self, table: str, key: str, version: int, obj: Obj) -> None:
@@ -178,22 +178,22 @@ class Store:
         return rows.history[-1].version if rows.history else rows.floor
 
     @contextmanager
-    def bell(self, table: str) -> Iterator[Event]:
+    def woken_by(self, table: str) -> Iterator[Event]:
         """Yield an event that is set whenever something of this kind changes."""
         rows = self._table(table)
         event = Event()
-        rows.bells.add(event)
+        rows.waiting.add(event)
         try:
             yield event
         finally:
-            rows.bells.discard(event)
+            rows.waiting.discard(event)
 
-    def ring(self, table: str = "") -> None:
+    def wake(self, table: str = "") -> None:
         """Wake watchers of a kind (or all) although nothing changed: there may be nothing left to watch."""
         for name, rows in self._tables.items():
             if table in ("", name):
-                for bell in rows.bells:
-                    bell.set()
+                for woken in rows.waiting:
+                    woken.set()
 
     # -- pieces --------------------------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class Store:
         self.version = version
         return Stored(key, version, obj, raw)
 
-    def _tell(self, rows: _Table, change: Change) -> None:
+    def _publish(self, rows: _Table, change: Change) -> None:
         rows.history.append(change)
         added = _weight(change)
         rows.history_bytes += added
@@ -222,8 +222,8 @@ class Store:
             self._forget(largest, (len(largest.history) + 1) // 2)
         for sink in self.sinks:
             sink(change)
-        for bell in rows.bells:
-            bell.set()
+        for woken in rows.waiting:
+            woken.set()
 
     def _forget(self, rows: _Table, count: int) -> None:
         """Forget the oldest changes of a kind."""

@@ -119,7 +119,7 @@ def test_a_phase_that_is_taken_away_does_not_end_the_nodes() -> None:
     settle(world)
     assert phase(world, "a") in ("Running", "Succeeded")
     still_acts(world)
-    assert world.kubelets.spared.count == 0
+    assert world.kubelets.skipped.count == 0
 
 
 def test_what_was_unreadable_before_may_still_lose_its_finalizer() -> None:

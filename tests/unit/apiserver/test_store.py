@@ -110,11 +110,11 @@ def test_what_was_loaded_is_no_history() -> None:
 
 def test_a_bell_rings_for_its_kind_only() -> None:
     store = Store()
-    with store.bell("t") as bell:
+    with store.woken_by("t") as woken:
         store.put("u", "a", obj("a"))
-        assert not bell.is_set()
+        assert not woken.is_set()
         store.put("t", "a", obj("a"))
-        assert bell.is_set()
-        bell.clear()
+        assert woken.is_set()
+        woken.clear()
     store.put("t", "a", obj("a"))
-    assert not bell.is_set()
+    assert not woken.is_set()

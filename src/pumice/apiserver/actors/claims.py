@@ -34,7 +34,7 @@ from pumice.model.devices.claims import CLAIM_USERS_MAX
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.workloads.native_group import NATIVE_GROUP
 from pumice.runtime.controllers.writes import annotations_of, leaving, meta, native_group_of
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 _Place = tuple[str, str]  # table, key
@@ -43,11 +43,11 @@ _DEVICES = "resource.k8s.io"
 
 
 class Claims:
-    """``clock``: seconds since the epoch. ``spared``: objects that it skipped because of faults."""
+    """``clock``: seconds since the epoch. ``skipped``: objects that it skipped because of faults."""
 
     def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
         self._objects, self._clock = objects, clock
-        self.spared = Spared(_log, "claims")
+        self.skipped = SkippedObjects(_log, "claims")
 
         def kind(group: str, version: str, plural: str) -> Resource:
             found = objects.registry.find(group, version, plural)
@@ -65,9 +65,9 @@ class Claims:
         self._work = asyncio.Event()
         for resource in (self._claims, *self._owners.values()):
             for row in objects.store.rows(resource.table):
-                with self.spared.whatever(f"{resource.table} {row.key}"):
+                with self.skipped.guard(f"{resource.table} {row.key}"):
                     self._note(resource.table, row, deleted=False)
-        objects.store.sinks.append(self._hear)
+        objects.store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -78,7 +78,7 @@ class Claims:
         self._todo.update(dict.fromkeys(self._again.take(self._clock())))
         for table, key in list(self._todo)[:count_max]:
             del self._todo[table, key]
-            with self.spared.whatever(f"{table} {key}"):
+            with self.skipped.guard(f"{table} {key}"):
                 try:
                     self._look_at(table, key)
                 except Refusal as refusal:
@@ -86,10 +86,10 @@ class Claims:
                     self._again.add((table, key), self._clock() + _AGAIN_S)
         return self._again.next_at
 
-    # -- what is heard -------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _hear(self, change: Change) -> None:
-        with self.spared.whatever(f"{change.table} {change.now.key}"):
+    def _on_change(self, change: Change) -> None:
+        with self.skipped.guard(f"{change.table} {change.now.key}"):
             self._note(change.table, change.now, deleted=change.deleted)
 
     def _note(self, table: str, row: Stored, *, deleted: bool) -> None:

@@ -13,7 +13,7 @@ from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 _AT_ONCE = 200  # objects of a namespace that are deleted before requests are served again
@@ -23,12 +23,12 @@ _Place = tuple[str, str]  # table, key
 class Collector:
     """Receives every change, notes what to examine, and examines it in ``step``, never within the change itself.
 
-    ``spared``: objects that it skipped because of faults.
+    ``skipped``: objects that it skipped because of faults.
     """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self.spared = Spared(_log, "garbage collection")
+        self.skipped = SkippedObjects(_log, "garbage collection")
         self._owned: dict[str, dict[_Place, None]] = {}  # UID of an owner -> what it owns, in the order of arrival
         self._alive: set[str] = set()
         self._orphaned: deque[str] = deque()  # UIDs of deleted owners
@@ -38,9 +38,9 @@ class Collector:
         store = objects.store
         for table in store.tables():
             for row in store.rows(table):
-                with self.spared.whatever(f"{table} {row.key}"):
+                with self.skipped.guard(f"{table} {row.key}"):
                     self._appeared(table, row)
-        store.sinks.append(self._hear)
+        store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -54,13 +54,13 @@ class Collector:
             return True
         if self._suspects:
             table, key = self._suspects.popleft()
-            with self.spared.whatever(f"{table} {key}"):
+            with self.skipped.guard(f"{table} {key}"):
                 self._judge(table, key)
             return True
         if self._ending:
             namespace = next(iter(self._ending))
             del self._ending[namespace]
-            with self.spared.whatever(f"namespaces {namespace}"):
+            with self.skipped.guard(f"namespaces {namespace}"):
                 self._end(namespace)
             return True
         return False
@@ -75,10 +75,10 @@ class Collector:
                 left = [owner for owner in metadata["ownerReferences"] if owner["uid"] != uid]
                 self._objects.write(resource, row, {**row.obj, "metadata": {**metadata, "ownerReferences": left}})
 
-    # -- what is heard -------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _hear(self, change: Change) -> None:
-        with self.spared.whatever(f"{change.table} {change.now.key}"):
+    def _on_change(self, change: Change) -> None:
+        with self.skipped.guard(f"{change.table} {change.now.key}"):
             self._note(change)
 
     def _note(self, change: Change) -> None:
@@ -147,7 +147,7 @@ class Collector:
                     self._ending[namespace] = None  # to be continued
                     return
                 left -= 1
-                with self.spared.whatever(f"{table} {row.key}"):
+                with self.skipped.guard(f"{table} {row.key}"):
                     self._delete(resource, row)
                 empty = empty and store.find(table, row.key) is None
         found = store.find("namespaces", namespace)

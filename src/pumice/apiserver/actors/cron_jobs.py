@@ -17,7 +17,7 @@ from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.cron_jobs import BATCH_FORM, reconcile_cron_job
 from pumice.runtime.controllers.writes import Create, Delete, Emit, Patch, Wake, Write
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 _CRON_JOBS, _JOBS = "cronjobs.batch", "jobs.batch"
@@ -25,11 +25,11 @@ _AGAIN_S = 5.0  # after a write was refused, such as a Job beyond a quota
 
 
 class CronJobs:
-    """``clock``: seconds since the epoch. ``spared``: objects that it skipped because of faults."""
+    """``clock``: seconds since the epoch. ``skipped``: objects that it skipped because of faults."""
 
     def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
         self._objects, self._clock = objects, clock
-        self.spared = Spared(_log, "cron-jobs")
+        self.skipped = SkippedObjects(_log, "cron-jobs")
         found = [objects.registry.find(*each) for each in (("batch", "v1", "cronjobs"), ("batch", "v1", "jobs"))]
         events = objects.registry.find("", "v1", "events")
         assert found[0] is not None and found[1] is not None and events is not None
@@ -42,9 +42,9 @@ class CronJobs:
         for row in objects.store.rows(_CRON_JOBS):
             self._add(row.key)
         for row in objects.store.rows(_JOBS):
-            with self.spared.whatever(f"{_JOBS} {row.key}"):
+            with self.skipped.guard(f"{_JOBS} {row.key}"):
                 self._note_job(row, deleted=False)
-        objects.store.sinks.append(self._hear)
+        objects.store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -55,15 +55,15 @@ class CronJobs:
         self._todo.update(dict.fromkeys(self._wakes.take(self._clock())))
         for key in list(self._todo)[:count_max]:
             del self._todo[key]
-            with self.spared.whatever(f"{_CRON_JOBS} {key}"):
+            with self.skipped.guard(f"{_CRON_JOBS} {key}"):
                 self._look_at(key)
         return self._wakes.next_at
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.table == _CRON_JOBS:
             self._add(change.now.key)
         elif change.table == _JOBS:
-            with self.spared.whatever(f"{_JOBS} {change.now.key}"):
+            with self.skipped.guard(f"{_JOBS} {change.now.key}"):
                 self._note_job(change.now, change.deleted)
 
     def _note_job(self, job: Stored, deleted: bool) -> None:
@@ -100,7 +100,7 @@ class CronJobs:
             case Patch() | Delete():
                 carry_out(self._objects, self._kinds, write)
             case Emit():
-                self._tell(write, now)
+                self._emit(write, now)
             case Wake(after_s=after_s):
                 self._wakes.add(key, now + after_s)
 
@@ -111,19 +111,19 @@ class CronJobs:
             if refusal.reason != "AlreadyExists":
                 raise
 
-    def _tell(self, tell: Emit, now: float) -> None:
+    def _emit(self, emit: Emit, now: float) -> None:
         """Create an event, one at most for each CronJob, reason and minute."""
-        ref, at = tell.ref, stamp(now)
-        name = f"{ref.name[:200]}.{tell.reason.lower()}.{int(now) // 60:x}"
+        ref, at = emit.ref, stamp(now)
+        name = f"{ref.name[:200]}.{emit.reason.lower()}.{int(now) // 60:x}"
         about = {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
         event: Obj = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": ref.namespace},
             "involvedObject": {**about, "uid": ref.uid},
-            "type": tell.type,
-            "reason": tell.reason,
-            "message": tell.message,
+            "type": emit.type,
+            "reason": emit.reason,
+            "message": emit.message,
             "source": {"component": "cronjob-controller"},
             "firstTimestamp": at,
             "lastTimestamp": at,

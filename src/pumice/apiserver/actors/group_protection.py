@@ -17,17 +17,17 @@ from pumice.apiserver.store import Change, Stored
 from pumice.model.pod import ENDED
 from pumice.model.workloads.native_group import NATIVE_GROUP
 from pumice.runtime.controllers.writes import native_group_of
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 
 
 class GroupProtection:
-    """``spared``: objects that it skipped because of faults."""
+    """``skipped``: objects that it skipped because of faults."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self.spared = Spared(_log, "group-protection")
+        self.skipped = SkippedObjects(_log, "group-protection")
         found = objects.registry.find(NATIVE_GROUP, "v1beta1", "podgroups")
         assert found is not None
         self._groups: Resource = found
@@ -36,11 +36,11 @@ class GroupProtection:
         self._work = asyncio.Event()
         store = objects.store
         for pod in store.rows("pods"):
-            with self.spared.whatever(f"pods {pod.key}"):
+            with self.skipped.guard(f"pods {pod.key}"):
                 self._note_pod(None, pod, deleted=False)
         for group in store.rows(self._groups.table):
             self._add(group.key)
-        store.sinks.append(self._hear)
+        store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -52,15 +52,15 @@ class GroupProtection:
             return False
         key = next(iter(self._todo))
         del self._todo[key]
-        with self.spared.whatever(f"{self._groups.table} {key}"):
+        with self.skipped.guard(f"{self._groups.table} {key}"):
             self._look_at(key)
         return True
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.table == self._groups.table:
             self._add(change.now.key)
         elif change.table == "pods":
-            with self.spared.whatever(f"pods {change.now.key}"):
+            with self.skipped.guard(f"pods {change.now.key}"):
                 self._note_pod(change.before, change.now, deleted=change.deleted)
 
     def _note_pod(self, before: Stored | None, pod: Stored, *, deleted: bool) -> None:

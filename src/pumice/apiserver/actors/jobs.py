@@ -19,7 +19,7 @@ from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.batch_jobs import FINALIZER, reconcile_batch_job
 from pumice.runtime.controllers.writes import Create, Delete, Patch, Wake, Write, part
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 _JOBS = "jobs.batch"
@@ -28,11 +28,11 @@ _AGAIN_S = 5.0  # after a write was refused, such as a pod beyond a quota
 
 
 class Jobs:
-    """``clock``: seconds since the epoch. ``spared``: objects that it skipped because of faults."""
+    """``clock``: seconds since the epoch. ``skipped``: objects that it skipped because of faults."""
 
     def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
         self._objects, self._clock = objects, clock
-        self.spared = Spared(_log, "jobs")
+        self.skipped = SkippedObjects(_log, "jobs")
         pods, jobs = objects.registry.find("", "v1", "pods"), objects.registry.find("batch", "v1", "jobs")
         assert pods is not None and jobs is not None
         self._pods: Resource = pods
@@ -44,9 +44,9 @@ class Jobs:
         for row in objects.store.rows(_JOBS):
             self._add(_JOBS, row.key)
         for row in objects.store.rows("pods"):
-            with self.spared.whatever(f"pods {row.key}"):
+            with self.skipped.guard(f"pods {row.key}"):
                 self._note_pod(row, deleted=False)
-        objects.store.sinks.append(self._hear)
+        objects.store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -58,23 +58,23 @@ class Jobs:
             self._todo[_JOBS, key] = None
         for table, key in list(self._todo)[:count_max]:
             del self._todo[table, key]
-            with self.spared.whatever(f"{table} {key}"):
+            with self.skipped.guard(f"{table} {key}"):
                 if table == _JOBS:
                     self._look_at(key)
                 else:
                     self._release(key)
         return self._wakes.next_at
 
-    # -- what is heard -------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.table == _JOBS:
-            with self.spared.whatever(f"{_JOBS} {change.now.key}"):
+            with self.skipped.guard(f"{_JOBS} {change.now.key}"):
                 self._add(_JOBS, change.now.key)
                 for key in self._pods_of.of(change.now.obj["metadata"]["uid"]) if change.deleted else ():
                     self._add("pods", key)
         elif change.table == "pods":
-            with self.spared.whatever(f"pods {change.now.key}"):
+            with self.skipped.guard(f"pods {change.now.key}"):
                 self._note_pod(change.now, change.deleted)
 
     def _note_pod(self, pod: Stored, deleted: bool) -> None:

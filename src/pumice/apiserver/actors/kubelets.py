@@ -27,7 +27,7 @@ from pumice.model.devices.gpu import GPU_INDEX_ANNOTATION, RESERVATION_NAMESPACE
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 from pumice.sim.workloads.spans import DURATION_ANNOTATION, seconds_of
 
 _log = logging.getLogger("pumice.apiserver")
@@ -38,12 +38,12 @@ _POD_ADDRESSES = 2**22
 class Kubelets:
     """All nodes together. ``clock``: seconds since the epoch. ``speed``: seconds of a pod per second of the clock.
 
-    ``spared``: objects that they skipped because of faults.
+    ``skipped``: objects that they skipped because of faults.
     """
 
     def __init__(self, objects: Objects, clock: Callable[[], float], speed: float = 1.0) -> None:
         self._objects, self._clock, self._speed = objects, clock, speed
-        self.spared = Spared(_log, "nodes")
+        self.skipped = SkippedObjects(_log, "nodes")
         self._todo: deque[tuple[str, str]] = deque()  # table, key
         self._ends = Wakes[tuple[str, str]]()  # of pods that run, by key and UID
         self._addresses = 0
@@ -54,9 +54,9 @@ class Kubelets:
         self._nodes: Resource = nodes
         for table in ("nodes", "pods"):
             for row in objects.store.rows(table):
-                with self.spared.whatever(f"{table} {row.key}"):
+                with self.skipped.guard(f"{table} {row.key}"):
                     self._note(table, row, _started(row.obj))
-        objects.store.sinks.append(self._hear)
+        objects.store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -66,10 +66,10 @@ class Kubelets:
         """Do what is due, at most ``count_max`` things. Return when the next pod ends, None if none will."""
         for _ in range(min(count_max, len(self._todo))):
             table, key = self._todo.popleft()
-            with self.spared.whatever(f"{table} {key}"):
+            with self.skipped.guard(f"{table} {key}"):
                 self._look_at(table, key)
         for key, uid in islice(self._ends.take(self._clock()), count_max):
-            with self.spared.whatever(f"pods {key}"):
+            with self.skipped.guard(f"pods {key}"):
                 row = self._objects.store.find("pods", key)
                 if row is not None and row.obj["metadata"]["uid"] == uid and _phase(row.obj) == "Running":
                     self._end(row)
@@ -84,13 +84,13 @@ class Kubelets:
         else:
             self._care_for(row)
 
-    # -- what is heard -------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.deleted:
             self._ends.drop((change.now.key, change.now.obj["metadata"]["uid"]))
         elif change.table in ("pods", "nodes"):
-            with self.spared.whatever(f"{change.table} {change.now.key}"):
+            with self.skipped.guard(f"{change.table} {change.now.key}"):
                 self._note(change.table, change.now, None)
 
     def _note(self, table: str, row: Stored, started: float | None) -> None:

@@ -26,7 +26,7 @@ from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import ENDED
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 _TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
@@ -34,11 +34,11 @@ _STAYS_MAX_S = 10 * 365 * 86_400
 
 
 class NodeLife:
-    """``clock``: seconds since the epoch. ``spared``: objects that it skipped because of faults."""
+    """``clock``: seconds since the epoch. ``skipped``: objects that it skipped because of faults."""
 
     def __init__(self, objects: Objects, clock: Callable[[], float]) -> None:
         self._objects, self._clock = objects, clock
-        self.spared = Spared(_log, "node life")
+        self.skipped = SkippedObjects(_log, "node life")
         pods, nodes = (objects.registry.find("", "v1", plural) for plural in ("pods", "nodes"))
         assert pods is not None and nodes is not None
         self._pods: Resource = pods
@@ -49,11 +49,11 @@ class NodeLife:
         self._leaves = Wakes[str]()  # keys of pods that tolerate the taints of their node for some time
         self._work = asyncio.Event()
         for row in objects.store.rows("pods"):
-            with self.spared.whatever(f"pods {row.key}"):
+            with self.skipped.guard(f"pods {row.key}"):
                 self._placed(row)
         for row in objects.store.rows("nodes"):
             self._note("nodes", row.key)
-        objects.store.sinks.append(self._hear)
+        objects.store.sinks.append(self._on_change)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -65,23 +65,23 @@ class NodeLife:
             if not self._todo:
                 break
             table, key = self._todo.popleft()
-            with self.spared.whatever(f"{table} {key}"):
+            with self.skipped.guard(f"{table} {key}"):
                 if table == "nodes":
                     self._look_at_node(key)
                 else:
                     self._look_at_pod(key)
         for key in islice(self._leaves.take(self._clock()), count_max):
-            with self.spared.whatever(f"pods {key}"):
+            with self.skipped.guard(f"pods {key}"):
                 self._look_at_pod(key, is_over=True)
         return self._leaves.next_at
 
-    # -- what is heard -------------------------------------------------------------------------------------------------
+    # -- changes -------------------------------------------------------------------------------------------------------
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.table == "nodes":
             self._note("nodes", change.now.key)
         elif change.table == "pods":
-            with self.spared.whatever(f"pods {change.now.key}"):
+            with self.skipped.guard(f"pods {change.now.key}"):
                 if change.deleted:
                     self._on[self._where.pop(change.now.key, "")].pop(change.now.key, None)
                     self._leaves.drop(change.now.key)

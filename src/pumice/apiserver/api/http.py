@@ -108,7 +108,7 @@ class Api:
 
     async def _close(self, app: web.Application) -> None:
         self._open = False
-        self.cluster.store.ring()
+        self.cluster.store.wake()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:

@@ -190,7 +190,7 @@ async def watched(
     loop = asyncio.get_running_loop()
     deadline = loop.time() + watching.seconds
     name = view.target.resource.table
-    with store.bell(name) as bell:
+    with store.woken_by(name) as woken:
         watch = _WatchLines(view, watching)
         cursor = store.version if watching.version is None else watching.version
         if watching.version is None:
@@ -201,7 +201,7 @@ async def watched(
                 yield [watch.bookmark(cursor, {INITIAL_EVENTS_END: "true"})]
         next_bookmark = loop.time() + bookmark_s
         while alive():
-            bell.clear()
+            woken.clear()
             try:
                 lines, cursor = watch.changes(store.since(name, cursor, BATCH), cursor)
             except Refusal as refusal:
@@ -221,7 +221,7 @@ async def watched(
             if loop.time() >= deadline:
                 return
             with suppress(TimeoutError):
-                await asyncio.wait_for(bell.wait(), max(min(next_bookmark, deadline) - loop.time(), 0.0))
+                await asyncio.wait_for(woken.wait(), max(min(next_bookmark, deadline) - loop.time(), 0.0))
 
 
 class _WatchLines:

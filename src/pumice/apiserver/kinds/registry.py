@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from pumice.apiserver.kinds.resources import BUILT_IN, CRDS, Resource, defined
 from pumice.apiserver.store import Change, Store
-from pumice.runtime.serving.supervision import Spared
+from pumice.runtime.serving.supervision import SkippedObjects
 
 _log = logging.getLogger("pumice.apiserver")
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
@@ -20,13 +20,13 @@ class Registry:
 
     def __init__(self, store: Store) -> None:
         self.generation = 0
-        self._spared = Spared(_log, "kinds")
+        self._skipped = SkippedObjects(_log, "kinds")
         self._found: dict[tuple[str, str, str], Resource] = {(r.group, r.version, r.plural): r for r in BUILT_IN}
         self._defined: dict[str, list[Resource]] = {}
         for row in store.rows(CRDS):
-            with self._spared.whatever(f"definition {row.key}"):
+            with self._skipped.guard(f"definition {row.key}"):
                 self._define(row.key, defined(row.obj))
-        store.sinks.append(self._hear)
+        store.sinks.append(self._on_change)
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         return self._found.get((group, version, plural))
@@ -52,9 +52,9 @@ class Registry:
                 versions.append(resource.version)
         return found
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.table == CRDS:
-            with self._spared.whatever(f"definition {change.now.key}"):
+            with self._skipped.guard(f"definition {change.now.key}"):
                 self._define(change.now.key, [] if change.deleted else defined(change.now.obj))
 
     def _define(self, name: str, resources: Iterable[Resource]) -> None:

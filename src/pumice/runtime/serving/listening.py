@@ -119,7 +119,7 @@ class Connections:
         for connection in list(self._open.values()):
             connection.check(now)
 
-    # -- what connections tell
+    # -- called by connections
 
     def opened(self, connection: _Guarded, transport: asyncio.BaseTransport) -> None:
         """Add a connection. If there are too many, the one that has been idle longest is ended."""

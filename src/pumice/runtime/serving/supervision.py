@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-_SPARED_REPORTED_MAX = 20
+_REPORTED_MAX = 20
 _SHOWN_MAX = 200
 
 
@@ -20,7 +20,7 @@ class Health(NamedTuple):
     note: str = ""
 
 
-class Spared:
+class SkippedObjects:
     """Objects that a part skipped because of faults. Each is logged once per fault."""
 
     def __init__(self, log: logging.Logger, part: str) -> None:
@@ -29,15 +29,15 @@ class Spared:
         self._last = ""
 
     @contextmanager
-    def whatever(self, what: str) -> Iterator[None]:
+    def guard(self, what: str) -> Iterator[None]:
         """Log a fault with the named object, and continue after the block."""
         try:
             yield
         except Exception as error:
             self.count += 1
             self._last = f"{what}: {type(error).__name__}: {error}"[:_SHOWN_MAX]
-            if self.count <= _SPARED_REPORTED_MAX:
-                last = " (further errors are only counted)" if self.count == _SPARED_REPORTED_MAX else ""
+            if self.count <= _REPORTED_MAX:
+                last = " (further errors are only counted)" if self.count == _REPORTED_MAX else ""
                 self._log.exception("%s: %s is skipped because of an internal error%s", self._part, what, last)
 
     @property

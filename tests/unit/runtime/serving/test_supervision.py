@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from pumice.runtime.serving.supervision import Health, Spared, SupervisedTask
+from pumice.runtime.serving.supervision import Health, SkippedObjects, SupervisedTask
 
 LOG = logging.getLogger("pumice.test")
 
@@ -63,24 +63,24 @@ async def test_nothing_is_started_after_the_end() -> None:
 
 
 def test_an_object_that_cannot_be_dealt_with_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    spared = Spared(LOG, "nodes")
-    assert spared.note == ""
+    skipped = SkippedObjects(LOG, "nodes")
+    assert skipped.note == ""
     done = []
     for name in ("a", "b", "c"):
-        with spared.whatever(f"pods default/{name}"):
+        with skipped.guard(f"pods default/{name}"):
             if name == "b":
                 raise KeyError("image")
             done.append(name)
     assert done == ["a", "c"]
-    assert spared.note == "objects skipped: 1, the last pods default/b: KeyError: 'image'"
+    assert skipped.note == "objects skipped: 1, the last pods default/b: KeyError: 'image'"
     assert "nodes: pods default/b is skipped" in caplog.text
 
 
 def test_many_objects_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    spared = Spared(LOG, "nodes")
+    skipped = SkippedObjects(LOG, "nodes")
     for i in range(100):
-        with spared.whatever(f"pods default/{i}"):
+        with skipped.guard(f"pods default/{i}"):
             raise KeyError("image")
     assert len(caplog.records) == 20
     assert "further errors are only counted" in caplog.records[-1].getMessage()
-    assert spared.count == 100
+    assert skipped.count == 100
