@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from pumice.apiserver.api.refusals import Refusal, bad_request, too_large
+from pumice.apiserver.refusals import Refusal, bad_request, too_large
 from pumice.model.manifest.reading.fields import Obj
 
 #: Bytes of one object as JSON. Source: etcd's limit of a request, which limits objects of a real API server.

@@ -20,12 +20,12 @@ from pumice.apiserver.actors.group_protection import GroupProtection
 from pumice.apiserver.actors.jobs import Jobs
 from pumice.apiserver.actors.kubelets import Kubelets
 from pumice.apiserver.actors.node_life import NodeLife
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.api.requests import body_of
 from pumice.apiserver.bounds import check_object
 from pumice.apiserver.kinds.metadata import Stamps, metadata_of
 from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.objects import Objects, Options, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Store
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.serving.supervision import Health, SupervisedTask

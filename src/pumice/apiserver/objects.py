@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from pumice.apiserver.api.managed import keep_owners
-from pumice.apiserver.api.refusals import Refusal, already_exists, bad_request, conflict, forbidden, not_found, success
 from pumice.apiserver.api.views import as_seen, as_stored
 from pumice.apiserver.bounds import STORE_BYTES_MAX, check_object, is_too_deep
 from pumice.apiserver.kinds import ephemeral
@@ -27,6 +26,7 @@ from pumice.apiserver.kinds.metadata import (
 from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.kinds.resources import CRDS, Resource
 from pumice.apiserver.kinds.schema import conformed
+from pumice.apiserver.refusals import Refusal, already_exists, bad_request, conflict, forbidden, not_found, success
 from pumice.apiserver.store import Store, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
+from pumice.apiserver.refusals import Refusal
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.node import Node
 from pumice.runtime.files.documents import Document, documents

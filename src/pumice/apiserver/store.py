@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from pumice.apiserver.api.refusals import Refusal, expired
 from pumice.apiserver.bounds import weight
+from pumice.apiserver.refusals import Refusal, expired
 from pumice.model.manifest.reading.fields import Obj
 
 HISTORY_MAX = 20_000  # changes that are kept per kind

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.kinds.pods import bind, evict
 from pumice.apiserver.objects import Deletion, Options
+from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.worlds import START, Clock, cluster, create, found, group, node, pod, settle, target
 
 NAMES = ["default", "kube-node-lease", "kube-public", "kube-system", "volcano-system"]

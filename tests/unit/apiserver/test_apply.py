@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pumice.apiserver.api.managed import applied_to
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.objects import Options
+from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.worlds import cluster, create, pod, queue, target
 
 QUEUES = "queues.scheduling.volcano.sh"

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pumice.apiserver.api.lists import Shape
 from pumice.apiserver.api.managed import applied_to, check_config
 from pumice.apiserver.api.patches import json_patched, merge_patched, strategic_patched
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.api.requests import deletion_of
 from pumice.apiserver.api.tables import table
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.kinds.pods import bind, evict
 from pumice.apiserver.objects import Deletion, Options, Target
+from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.worlds import START, cluster, create, group, node, pod, queue, settle
 
 SCALARS = (

@@ -13,12 +13,12 @@ from pumice.apiserver import bounds
 from pumice.apiserver.api.lists import Shape
 from pumice.apiserver.api.managed import applied_to
 from pumice.apiserver.api.patches import json_patched, merge_patched, strategic_patched
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.api.requests import json_of
 from pumice.apiserver.bounds import DEPTH_MAX, OBJECT_BYTES_MAX, VALUES_MAX, Work, check_object, check_value
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.kinds.pods import evict
 from pumice.apiserver.objects import Deletion, Options, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Store
 from tests.unit.apiserver.conftest import Client
 from tests.unit.apiserver.worlds import cluster, create, found, node, pod, target

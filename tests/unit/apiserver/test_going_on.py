@@ -12,10 +12,10 @@ import pytest
 
 from pumice.apiserver.api.http import Api
 from pumice.apiserver.api.patches import json_patched, merge_patched
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.api.server import serving
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.objects import Deletion, Options
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.seed import place_manifests
 from pumice.runtime.files.documents import Document
 from pumice.runtime.serving.listening import Place

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.objects import Deletion, Options
+from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.worlds import cluster, create, found, group, pod, queue, target
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Store
 
 

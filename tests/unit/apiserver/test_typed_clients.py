@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from kubernetes.aio import client as typed
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.kinds.amounts import canonical
+from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.conftest import Client
 from tests.unit.apiserver.worlds import create, node, pod, settle
 

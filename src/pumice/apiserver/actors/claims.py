@@ -26,9 +26,9 @@ from pumice.apiserver.actors.claim_rules import (
 from pumice.apiserver.actors.controlled import Controlled, named
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.actors.wakes import Wakes
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Options, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Change, Stored
 from pumice.model.devices.claims import CLAIM_USERS_MAX
 from pumice.model.manifest.reading.fields import Obj

@@ -8,9 +8,9 @@ from collections import deque
 from contextlib import suppress
 
 from pumice.apiserver.actors.loop import work_through
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.serving.supervision import SkippedObjects

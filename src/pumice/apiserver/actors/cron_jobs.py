@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pumice.apiserver.actors.controlled import Controlled, carry_out, named
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.actors.wakes import Wakes
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Objects, Options, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pumice.apiserver.actors.controlled import Controlled, carry_out, named
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.actors.wakes import Wakes
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Objects
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.batch_jobs import FINALIZER, reconcile_batch_job

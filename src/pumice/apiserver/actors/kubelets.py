@@ -18,10 +18,10 @@ from itertools import count, islice
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.actors.wakes import Wakes
 from pumice.apiserver.api.discovery import KUBERNETES
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.pods import with_condition
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Change, Stored
 from pumice.model.devices.gpu import GPU_INDEX_ANNOTATION, RESERVATION_NAMESPACE
 from pumice.model.instants import epoch_of

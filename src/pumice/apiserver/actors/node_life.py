@@ -18,10 +18,10 @@ from typing import Any
 
 from pumice.apiserver.actors.loop import work_for_ever
 from pumice.apiserver.actors.wakes import Wakes
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.admission import NO_EXECUTE, NOT_READY, UNREACHABLE
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.store import Change, Stored
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj

@@ -17,14 +17,6 @@ from pumice.apiserver.api.managed import applied_to, check_config
 from pumice.apiserver.api.openapi import V2_EMPTY, V2_MEDIA, Documents
 from pumice.apiserver.api.patches import json_patched, merge_patched, strategic_patched
 from pumice.apiserver.api.reading import View, page, selected, selection_of, watched, watching_of
-from pumice.apiserver.api.refusals import (
-    Refusal,
-    method_not_allowed,
-    no_such_path,
-    too_large,
-    too_many,
-    unsupported_media,
-)
 from pumice.apiserver.api.requests import (
     PLAIN,
     Form,
@@ -41,6 +33,14 @@ from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.kinds.metadata import maybe_metadata
 from pumice.apiserver.kinds.pods import bind, evict
 from pumice.apiserver.objects import Options, Target
+from pumice.apiserver.refusals import (
+    Refusal,
+    method_not_allowed,
+    no_such_path,
+    too_large,
+    too_many,
+    unsupported_media,
+)
 from pumice.apiserver.store import Stored
 from pumice.kube.api.errors import clean
 from pumice.model.manifest.reading.fields import Obj

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import msgspec
 
 from pumice.apiserver.api.lists import Shape, identity
-from pumice.apiserver.api.refusals import Cause, Refusal, bad_request
 from pumice.apiserver.kinds.metadata import metadata_of
 from pumice.apiserver.kinds.resources import Resource
+from pumice.apiserver.refusals import Cause, Refusal, bad_request
 from pumice.model.manifest.reading.fields import Obj
 
 Path = tuple[

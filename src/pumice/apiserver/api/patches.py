@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from pumice.apiserver.api.lists import Shape, identity
-from pumice.apiserver.api.refusals import Refusal, bad_request
 from pumice.apiserver.bounds import COPIED_BYTES_MAX, MOVED_ITEMS_MAX, Work, check_object
+from pumice.apiserver.refusals import Refusal, bad_request
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.controllers.writes import merged
 

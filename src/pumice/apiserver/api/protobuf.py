@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pumice.apiserver.api.refusals import bad_request, unsupported_media
+from pumice.apiserver.refusals import bad_request, unsupported_media
 from pumice.model.manifest.reading.fields import Obj
 
 MEDIA: Final = "application/vnd.kubernetes.protobuf"

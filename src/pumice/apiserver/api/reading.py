@@ -14,12 +14,12 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from pumice.apiserver.api.refusals import Cause, Refusal, bad_request, expired, invalid
 from pumice.apiserver.api.requests import Form, flag, number
 from pumice.apiserver.api.selectors import Selection, selection
 from pumice.apiserver.api.tables import partial, table
 from pumice.apiserver.api.views import as_seen
 from pumice.apiserver.objects import Target
+from pumice.apiserver.refusals import Cause, Refusal, bad_request, expired, invalid
 from pumice.apiserver.store import Change, Store, Stored
 from pumice.model.manifest.reading.fields import Obj
 

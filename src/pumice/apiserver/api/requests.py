@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-from pumice.apiserver.api.refusals import Refusal, bad_request, no_such_path
 from pumice.apiserver.bounds import check_value
 from pumice.apiserver.kinds.registry import Registry
 from pumice.apiserver.objects import Deletion, Options, Target
+from pumice.apiserver.refusals import Refusal, bad_request, no_such_path
 from pumice.model.manifest.reading.fields import Obj
 
 _NAMESPACE_PARTS = ("status", "finalize")

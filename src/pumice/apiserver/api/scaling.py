@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pumice.apiserver.api.refusals import Cause, invalid
+from pumice.apiserver.refusals import Cause, invalid
 from pumice.model.manifest.reading.fields import INT32_MAX, Obj
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

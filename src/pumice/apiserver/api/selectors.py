@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from pumice.apiserver.api.refusals import bad_request
 from pumice.apiserver.bounds import Work
+from pumice.apiserver.refusals import bad_request
 from pumice.model.manifest.reading.fields import Obj
 
 Test = Callable[[Obj], bool]

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from pumice.apiserver.api.http import HEALTH, Api, refused
-from pumice.apiserver.api.refusals import too_many
 from pumice.apiserver.journal import Journal
+from pumice.apiserver.refusals import too_many
 from pumice.runtime.serving.listening import ConnectionLimits, Connections, Place, listening
 
 

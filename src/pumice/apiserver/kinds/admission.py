@@ -7,13 +7,13 @@ import copy
 from collections.abc import Callable, Iterator
 
 from pumice.apiserver.api.lists import identity
-from pumice.apiserver.api.refusals import Cause, forbidden, invalid
 from pumice.apiserver.kinds import ephemeral
 from pumice.apiserver.kinds.metadata import DNS_LABEL
 from pumice.apiserver.kinds.pod_defaults import fill_pod
 from pumice.apiserver.kinds.resources import BUILT_IN, CRDS, Resource
 from pumice.apiserver.kinds.schema import schema_problem
 from pumice.apiserver.kinds.workloads import filled, protected_group
+from pumice.apiserver.refusals import Cause, forbidden, invalid
 from pumice.apiserver.store import Store
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.pod_spec import SpecCache

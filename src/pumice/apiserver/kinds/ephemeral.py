@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pumice.apiserver.api.refusals import Cause
 from pumice.apiserver.kinds.pod_defaults import fill_container
+from pumice.apiserver.refusals import Cause
 from pumice.model.manifest.reading.fields import Obj
 
 PART: Final = "ephemeralcontainers"

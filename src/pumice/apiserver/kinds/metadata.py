@@ -8,8 +8,8 @@ from random import Random
 
 from msgspec import Struct
 
-from pumice.apiserver.api.refusals import Cause, bad_request, conflict, invalid, modified
 from pumice.apiserver.kinds.resources import Resource
+from pumice.apiserver.refusals import Cause, bad_request, conflict, invalid, modified
 from pumice.model.instants import stamp
 from pumice.model.manifest.reading.fields import Obj
 

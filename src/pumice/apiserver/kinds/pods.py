@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.apiserver.api.refusals import Cause, Refusal, bad_request, conflict, invalid, success
 from pumice.apiserver.api.selectors import matches
 from pumice.apiserver.bounds import BUDGET_STEPS_MAX, Work
 from pumice.apiserver.kinds.metadata import maybe_metadata
 from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.refusals import Cause, Refusal, bad_request, conflict, invalid, success
 from pumice.model.manifest.reading.fields import Obj
 
 _BUDGETS = "poddisruptionbudgets.policy"

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import msgspec
 
 from pumice.algorithms.patterns import Pattern, PatternError, compile_pattern
-from pumice.apiserver.api.refusals import Cause, Refusal, invalid
 from pumice.apiserver.bounds import JUDGING_STEPS_MAX, Work
 from pumice.apiserver.kinds.core_fields import fields_of
 from pumice.apiserver.kinds.resources import Resource
+from pumice.apiserver.refusals import Cause, Refusal, invalid
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.reading.fields import Obj, shown
 from pumice.model.manifest.reading.keys import unknown_keys

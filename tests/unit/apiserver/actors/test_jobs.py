@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.objects import Deletion
+from pumice.apiserver.refusals import Refusal
 from pumice.model.instants import stamp
 from pumice.runtime.controllers.batch_jobs import FINALIZER, INDEX
 from tests.unit.apiserver.worlds import Clock, cluster, create, found, node, settle, target

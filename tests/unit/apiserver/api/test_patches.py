@@ -8,7 +8,7 @@ import pytest
 
 from pumice.apiserver.api.lists import Shape
 from pumice.apiserver.api.patches import json_patched, merge_patched, strategic_patched
-from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.refusals import Refusal
 
 TYPED = Shape(None)
 

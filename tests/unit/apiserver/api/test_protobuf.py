@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.apiserver.api.protobuf import decoded
-from pumice.apiserver.api.refusals import Refusal
+from pumice.apiserver.refusals import Refusal
 
 
 def varint(number: int) -> bytes:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.api.scaling import scale_of, scaled
+from pumice.apiserver.refusals import Refusal
 
 WORKLOAD: dict[str, Any] = {"metadata": {"name": "w"}, "spec": {"selector": {"matchLabels": {"b": "2", "a": "1"}}}}
 

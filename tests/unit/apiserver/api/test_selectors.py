@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.api.selectors import TERMS_MAX, matches, selection
 from pumice.apiserver.bounds import Work
+from pumice.apiserver.refusals import Refusal
 
 FIELDS = frozenset({"metadata.name", "spec.nodeName", "spec.unschedulable"})
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.kinds.resources import Resource
 from pumice.apiserver.kinds.schema import conformed
 from pumice.apiserver.objects import Options
+from pumice.apiserver.refusals import Refusal
 
 
 def kind(**spec: Any) -> Resource:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.apiserver.api.refusals import Refusal
 from pumice.apiserver.cluster import Cluster
+from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.bodies import body
 from tests.unit.apiserver.worlds import cluster, create
 
