@@ -118,7 +118,7 @@ class Loop:
         saw(snapshot)
         if recorder is not None:
             recorder.begin_cycle(now, snapshot, self.store, self.cycles + 1)
-            outside = recorder.listening(outside)
+            outside = recorder.noting(outside)
         outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo, outside, publishes=self.publishes)
         self.cycles += 1
         self.faults.take(outcome.faults)

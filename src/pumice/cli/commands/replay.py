@@ -128,11 +128,11 @@ def _last_of(folder: Path, policy_of: PolicyOf, job: str) -> Place | None:
     """Return where the last cycle is that decided about a job or left it waiting."""
     from pumice.runtime.record.reading import End
     from pumice.runtime.record.replay import newest, replay
-    from pumice.runtime.record.story import WAITS, moment_of
+    from pumice.runtime.record.story import WAITS, change_after
 
     found: int | None = None
     for each in replay(folder, policy_of):
-        at = None if isinstance(each, End) else moment_of(each, job)
+        at = None if isinstance(each, End) else change_after(each, job)
         if at is not None and (at.state == WAITS or at.bound or at.evicted):
             found = at.cycle
     return None if found is None else newest(folder, lambda cycle: cycle.number == found)

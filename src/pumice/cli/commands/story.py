@@ -18,7 +18,7 @@ from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from pumice.runtime.record.reading import End
-    from pumice.runtime.record.story import Moment
+    from pumice.runtime.record.story import JobChange
 
 SCHEMA = "pumice.story/1"
 _STYLES = {"waits": "yellow", "holds nodes": "green", "has no node": "dim", "is gone": "dim"}
@@ -65,7 +65,7 @@ def story(ctx: click.Context, job: str, folder: Path, plugins_dir: str, as_json:
         ctx.exit(FAILED)
 
 
-def _described(job: str, moments: list[Moment], ends: list[End]) -> dict[str, Any]:
+def _described(job: str, moments: list[JobChange], ends: list[End]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "job": job,
@@ -85,7 +85,7 @@ def _described(job: str, moments: list[Moment], ends: list[End]) -> dict[str, An
     }
 
 
-def _print(job: str, moments: list[Moment], until: float) -> None:
+def _print(job: str, moments: list[JobChange], until: float) -> None:
     from pumice.runtime.record.story import waited_by_code
 
     out, first = console(), moments[0].now

@@ -66,6 +66,8 @@ def read_record(folder: Path, from_file: Path | None = None) -> Iterator[Entry]:
         raise RecordError(f"{folder}: no such folder")
     if not paths:
         raise RecordError(f"{folder}: found no file of a record ({SUFFIX})")
+    if from_file is not None and from_file not in paths:
+        raise RecordError(f"{from_file}: was deleted meanwhile, because the record is still written")
     last = 0
     for path in paths if from_file is None else paths[paths.index(from_file) :]:
         for entry in _entries(path):

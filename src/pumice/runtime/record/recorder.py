@@ -108,9 +108,9 @@ class Recorder:
         if self._file is None:
             self._open(now, snapshot, store, number)
 
-    def listening(self, outside: Outside) -> Outside:
+    def noting(self, outside: Outside) -> Outside:
         """Return a port that notes the answers of another."""
-        return outside if self._is_over else _Listening(outside, self._answers)
+        return outside if self._is_over else _NotingAnswers(outside, self._answers)
 
     def end_cycle(
         self, now: float, number: int, taken: Sequence[Decision], refusals: Mapping[int, Refusal], decided: bytes
@@ -236,6 +236,7 @@ class Recorder:
             if size <= self.bounds.size_max and now - (end or stat.st_mtime) <= self.bounds.age_max_s:
                 return
             path.unlink()
+            self._began_at.pop(int(path.stem), None)
             size -= stat.st_size
 
     def _stop(self, error: Exception) -> None:
@@ -253,10 +254,11 @@ class Recorder:
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files of a record, the oldest first."""
-    return sorted(path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
+    found = (path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
+    return sorted(found, key=lambda path: int(path.stem))
 
 
-class _Listening:
+class _NotingAnswers:
     def __init__(self, outside: Outside, answers: list[tuple[bool, Any]]) -> None:
         self._outside, self._answers = outside, answers
 

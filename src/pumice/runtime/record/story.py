@@ -19,7 +19,7 @@ from pumice.runtime.record.replay import ReplayedCycle
 WAITS, HOLDS_NODES, HAS_NO_NODE, IS_GONE = "waits", "holds nodes", "has no node", "is gone"
 
 
-class Moment(Struct, frozen=True):
+class JobChange(Struct, frozen=True):
     """A cycle after which something about the job was different. ``state``: one of those above. ``code``: of what was
     nearest in its way, None if it did not wait. ``bound``, ``evicted``: pods about which the cycle decided so."""
 
@@ -32,17 +32,17 @@ class Moment(Struct, frozen=True):
     evicted: int = 0
 
 
-def story(cycles: Iterable[ReplayedCycle | End], job: str) -> Iterator[Moment | End]:
-    """Yield the moments of a job, by its key or by what people call it, the oldest first, and where a file of the
+def story(cycles: Iterable[ReplayedCycle | End], job: str) -> Iterator[JobChange | End]:
+    """Yield the changes of a job, by its key or by what people call it, the oldest first, and where a file of the
     record ends early."""
     before: tuple[str, Code | None] | None = None
     for each in cycles:
         if isinstance(each, End):
             yield each
             continue
-        found = moment_of(each, job)
+        found = change_after(each, job)
         if found is None and before is not None and before[0] != IS_GONE:
-            found = Moment(each.number, each.now, IS_GONE, None, "")
+            found = JobChange(each.number, each.now, IS_GONE, None, "")
         if found is None:
             continue
         if found.bound or found.evicted or (found.state, found.code) != before:
@@ -50,7 +50,7 @@ def story(cycles: Iterable[ReplayedCycle | End], job: str) -> Iterator[Moment | 
         before = found.state, found.code
 
 
-def moment_of(cycle: ReplayedCycle, job: str) -> Moment | None:
+def change_after(cycle: ReplayedCycle, job: str) -> JobChange | None:
     """Return how a job was after a cycle, None if there was no such job."""
     blockers, uids = Blockers(cycle.outcome), cycle.outcome.tables.jobs.uids
     shown = ShownNames(cycle.outcome.tables)
@@ -62,12 +62,12 @@ def moment_of(cycle: ReplayedCycle, job: str) -> Moment | None:
     if row not in blockers.waiting.tolist():
         tables = cycle.outcome.tables
         holds = bool((tables.tasks.node[tables.jobs.tasks[row]] >= 0).any())
-        return Moment(cycle.number, cycle.now, HOLDS_NODES if holds else HAS_NO_NODE, None, "", bound, evicted)
+        return JobChange(cycle.number, cycle.now, HOLDS_NODES if holds else HAS_NO_NODE, None, "", bound, evicted)
     nearest = blockers.nearest(row)
-    return Moment(cycle.number, cycle.now, WAITS, code_of(nearest), shown.sentence(nearest), bound, evicted)
+    return JobChange(cycle.number, cycle.now, WAITS, code_of(nearest), shown.sentence(nearest), bound, evicted)
 
 
-def waited_by_code(moments: Sequence[Moment], until: float) -> dict[Code, float]:
+def waited_by_code(moments: Sequence[JobChange], until: float) -> dict[Code, float]:
     """Return for how many seconds a job waited for each reason, the longest first. ``until``: time of the last cycle.
 
     A reason holds from the cycle that found it to the next one that found another."""

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from pumice.answers.codes import Code
 from pumice.cli.main import main
-from pumice.runtime.record.story import HOLDS_NODES, WAITS, Moment, waited_by_code
+from pumice.runtime.record.story import HOLDS_NODES, WAITS, JobChange, waited_by_code
 
 ROOT = Path(__file__).parents[4]
 GANG = str(ROOT / "examples/debug-gang")
@@ -52,8 +52,8 @@ def test_the_story_of_a_job_names_codes(record: str) -> None:
 
 
 def test_time_is_split_by_the_reason_that_held_from_one_change_to_the_next() -> None:
-    def at(now: float, code: Code | None) -> Moment:
-        return Moment(1, now, WAITS if code else HOLDS_NODES, code, "")
+    def at(now: float, code: Code | None) -> JobChange:
+        return JobChange(1, now, WAITS if code else HOLDS_NODES, code, "")
 
     moments = [at(0.0, Code.QUEUE_LIMIT), at(60.0, Code.ROOM), at(80.0, Code.QUEUE_LIMIT), at(100.0, None)]
     assert waited_by_code(moments, 500.0) == {Code.QUEUE_LIMIT: 80.0, Code.ROOM: 20.0}

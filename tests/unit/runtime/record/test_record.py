@@ -21,7 +21,7 @@ from pumice.runtime.record.frames import MAGIC, FrameError, FrameWriter, frames_
 from pumice.runtime.record.reading import End, RecordError, read_record
 from pumice.runtime.record.recorder import Bounds, Recorder, files_of
 from pumice.runtime.record.replay import PolicyOf, ReplayedCycle, cycle_at, newest, replay
-from pumice.runtime.record.story import Moment, story
+from pumice.runtime.record.story import JobChange, story
 from pumice.sim.faults import FaultPlan
 from pumice.sim.run import Run, simulate
 from pumice.sim.scenes.inputs import read_inputs
@@ -64,6 +64,20 @@ def demo(demo_record: Path, tmp_path: Path) -> Path:
     """A record of its own for each test, in one file."""
     copytree(demo_record, tmp_path, dirs_exist_ok=True)
     return tmp_path
+
+
+def test_files_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("1000000.record", "999999.record", "x.record"):
+        (tmp_path / name).touch()
+    assert [path.name for path in files_of(tmp_path)] == ["999999.record", "1000000.record"]
+
+
+def test_a_file_that_was_deleted_meanwhile_is_named(demo: Path) -> None:
+    place = newest(demo, lambda cycle: cycle.number == 1)
+    assert place is not None
+    place.path.rename(demo / "000009.record")
+    with pytest.raises(RecordError, match="was deleted meanwhile"):
+        cycle_at(demo, place, policy_of())
 
 
 def policy_of() -> PolicyOf:
@@ -168,7 +182,7 @@ def test_one_cycle_is_found_and_run(demo: Path) -> None:
 
 def test_a_story_has_every_change_of_code_and_every_decision(demo: Path) -> None:
     moments = list(story(replay(demo, policy_of()), "demo/llama-pretrain"))
-    assert [(each.state, each.bound) for each in moments if isinstance(each, Moment)] == [
+    assert [(each.state, each.bound) for each in moments if isinstance(each, JobChange)] == [
         ("has no node", 0),
         ("holds nodes", 4),
     ]
@@ -262,7 +276,7 @@ def test_answers_of_programs_are_noted_in_order(tmp_path: Path) -> None:
             return {"url": url}
 
     recorder = Recorder(tmp_path)
-    port = recorder.listening(Program())
+    port = recorder.noting(Program())
     assert port.ask("up", {}, 1.0) == {"url": "up"}
     with pytest.raises(OutsideError):
         port.ask("down", {}, 1.0)
