@@ -13,6 +13,7 @@ from msgspec import Struct
 from pumice.library.column import flag, number, text
 from pumice.library.errors import InputError
 from pumice.library.table import Table
+from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.report.fill import FillSummary, PolicyFill
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def summary_of(
         filled = [_one_policy(found, name, until, seeds, published) for name in names]
     except ValueError as error:
         raise InputError(f"{found.workload}: {error}") from None
-    gpus = sum(node.allocatable.get("nvidia.com/gpu") for node in found.nodes) / 1000.0
+    gpus = sum(node.allocatable.get(GPU_RESOURCE) for node in found.nodes) / 1000.0
     return FillSummary(
         found.workload, len(found.nodes), round(gpus), len(found.specs), until, list(seeds), filled, bounds
     )
@@ -184,17 +185,25 @@ def _one_policy(found: FillTrace, name: str, until: float, seeds: range, publish
 
 
 def _row(each: PolicyFill) -> tuple[object, ...]:
-    from pumice.report.fill import known
+    from pumice.report.fill import rounded
 
     ours, deviation = each.at()
-    fragments, theirs = known(each.fragments_at()[0]), _of_study(each.published_fragments)
-    return each.name, known(ours), known(deviation), *_of_study(each.published), bool(each.within), fragments, *theirs
+    fragments, theirs = rounded(each.fragments_at()[0]), _of_study(each.published_fragments)
+    return (
+        each.name,
+        rounded(ours),
+        rounded(deviation),
+        *_of_study(each.published),
+        bool(each.within),
+        fragments,
+        *theirs,
+    )
 
 
 def _of_study(published: Published | None) -> tuple[float | None, float | None]:
-    from pumice.report.fill import FULL, known
+    from pumice.report.fill import FULL, rounded
 
     if published is None:
         return None, None
     found, deviation = published.at(FULL)
-    return known(found), known(deviation)
+    return rounded(found), rounded(deviation)

@@ -175,8 +175,7 @@ def _pending(summary: Summary) -> list[dict[str, Any]]:
 
 
 def _problems(summary: Summary, inputs: Inputs) -> list[dict[str, str]]:
-    listed = [(p.severity.value, p.where, p.what) for p in inputs.scene.problems]
-    listed = [(p.severity.value, p.where, p.what) for p in summary.problems] + listed
+    listed = [(p.severity.value, p.where, p.what) for p in (*summary.problems, *inputs.scene.problems)]
     listed += [("note", "", note) for note in inputs.scene.notes]
     return [{"severity": s, "where": cut(where), "what": cut(what)} for s, where, what in listed[:PROBLEMS_MAX]]
 

@@ -48,7 +48,7 @@ class PolicyFill(Struct, frozen=True):
         ours, deviation = self.at()
         found = {
             "policy": self.name,
-            "allocation": {"mean": known(ours), "sd": known(deviation), "runs": self._runs()},
+            "allocation": {"mean": rounded(ours), "sd": rounded(deviation), "runs": self._runs()},
             "curve": means(self.allocation),
             "fragments": means(self.fragments),
             "cpu_s": round(self.cpu_s, 2),
@@ -57,17 +57,17 @@ class PolicyFill(Struct, frozen=True):
         if self.published is not None:
             theirs, their_deviation = self.published.at(FULL)
             published: dict[str, Any] = {
-                "mean": known(theirs),
-                "sd": known(their_deviation),
-                "curve": [known(value) for value in self.published.mean_curve()],
+                "mean": rounded(theirs),
+                "sd": rounded(their_deviation),
+                "curve": [rounded(value) for value in self.published.mean_curve()],
             }
             if self.published_fragments is not None:
-                published["fragments"] = [known(v) for v in self.published_fragments.mean_curve()]
+                published["fragments"] = [rounded(v) for v in self.published_fragments.mean_curve()]
             found["published"] = published
         return found
 
     def _runs(self) -> list[float | None]:
-        return [known(curve[FULL]) if len(curve) > FULL else None for curve in self.allocation]
+        return [rounded(curve[FULL]) if len(curve) > FULL else None for curve in self.allocation]
 
 
 class FillSummary(Struct, frozen=True):
@@ -92,7 +92,7 @@ class FillSummary(Struct, frozen=True):
             "until": self.until,
             "seeds": list(self.seeds),
             "policies": [each.to_json() for each in self.policies],
-            "bound": {"mean": known(mean(self.bounds)), "runs": [known(b) for b in self.bounds]}
+            "bound": {"mean": rounded(mean(self.bounds)), "runs": [rounded(b) for b in self.bounds]}
             if self.bounds
             else None,
         }
@@ -103,14 +103,14 @@ def _at(curves: Sequence[Sequence[float]], level: int) -> tuple[float, float]:
     return (mean(found) if found else math.nan, stdev(found) if len(found) > 1 else 0.0)
 
 
-def known(value: float) -> float | None:
-    """Return the value with two digits, None for nan."""
+def rounded(value: float) -> float | None:
+    """Return the value with three digits after the point, None for nan."""
     return None if math.isnan(value) else round(value, 3)
 
 
 def means(curves: Sequence[Sequence[float]]) -> list[float | None]:
     """Return the mean of curves, up to the end of the shortest."""
-    return [known(mean(values)) for values in zip(*curves, strict=False)]
+    return [rounded(mean(values)) for values in zip(*curves, strict=False)]
 
 
 def curves_of(summary: FillSummary) -> Mapping[str, tuple[list[float | None], list[float | None]]]:
@@ -118,7 +118,7 @@ def curves_of(summary: FillSummary) -> Mapping[str, tuple[list[float | None], li
     return {
         each.name: (
             means(each.allocation),
-            [known(value) for value in each.published.mean_curve()] if each.published is not None else [],
+            [rounded(value) for value in each.published.mean_curve()] if each.published is not None else [],
         )
         for each in summary.policies
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pumice.report.units import amount, label_of, per_unit, some, unit_of
+from pumice.report.units import amount, per_unit, some, unit_of
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.sim.measures.stuck import Stuck
 from pumice.sim.run import Run
@@ -48,10 +48,4 @@ def _amounts(tables: Iterable[Mapping[str, float]]) -> str:
 
 
 def _counted_in(resource: str) -> str:
-    return (
-        "GiB of memory"
-        if resource == "memory"
-        else unit_of(resource)
-        if resource == "cpu"
-        else label_of(resource) + "s"
-    )
+    return "GiB of memory" if resource == "memory" else unit_of(resource)

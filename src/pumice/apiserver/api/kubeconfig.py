@@ -16,7 +16,7 @@ _MARK = "# Written by pumice serve; each start overwrites it.\n"
 
 def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b"") -> None:
     """Write a kubeconfig. Raises: AccessError if a foreign file is in the way, OSError."""
-    if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
+    if path.exists() and not _is_ours(path):
         raise AccessError(f"{path} is there and was not written by pumice serve; name another file with --kubeconfig")
     cluster: Obj = {"server": url}
     if trusted:
@@ -30,3 +30,8 @@ def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b""
         "contexts": [{"name": "pumice", "context": {"cluster": "pumice", "user": "pumice"}}],
     }
     write_private(path, _MARK + json.dumps(config, indent=2) + "\n")
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MARK)) == _MARK.encode()

@@ -94,12 +94,13 @@ def pages(
 
 
 async def _try(source: Source, path: Path) -> None:
+    from pumice.runtime.policy.conf import conf_bytes
     from pumice.web.feed import Feed
 
     if source.policies is None:
         raise InputError("--try-policy: wanted a cluster or a record of cycles")
     await source.fill(Feed())
-    print_json(await source.policies.run(path.read_bytes().decode("utf-8", "replace"), 1))
+    print_json(await source.policies.run(conf_bytes(path).decode("utf-8", "replace"), 1))
 
 
 async def _print(source: Source, document: str, seen: frozenset[str] | None) -> None:

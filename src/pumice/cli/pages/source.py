@@ -88,11 +88,12 @@ def source_of(paths: Sequence[str], options: WorldOptions) -> Source:
 
 def _simulation(path: Path) -> Source | None:
     """Return what shows the results of a simulation, None if the file has none."""
-    from pumice.web.simulation import results_in
+    from pumice.web.simulation import BYTES_MAX, results_in
 
     if path.suffix != ".json" or not path.is_file():
         return None
-    found = results_in(path.read_bytes())
+    with path.open("rb") as file:
+        found = results_in(file.read(BYTES_MAX + 1))
     if found is None:
         return None
 
