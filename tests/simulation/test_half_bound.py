@@ -11,7 +11,7 @@ from pumice.runtime.loop import Loop
 from pumice.runtime.policy.conf import policy_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
-from pumice.sim.laws.partially_bound import PATIENCE
+from pumice.sim.laws.partially_bound import CYCLES_MAX
 from pumice.sim.laws.safety import LawBroken, Laws
 from pumice.state.store import Store
 from pumice.testing import build
@@ -44,7 +44,7 @@ def three_cycles(cluster: SimCluster, conf: str) -> set[str]:
     """Cycles that are watched by the laws. Returns the pods that have a node."""
     laws = Laws(cluster, partial_gangs_first=True, queue_limits="proportion" in conf)
     loop = Loop(Store(), policy_of(conf, volcano_registry()), cluster)
-    for cycle in range(PATIENCE + 1):
+    for cycle in range(CYCLES_MAX + 1):
         loop.step(NOW + cycle)
         laws.after_cycle(loop.decisions)
     return {pod.key for pod in cluster.pods.values() if pod.node_name}

@@ -16,6 +16,7 @@ from pumice.model.devices.claims import ResourceClaim
 from pumice.model.devices.gpu import GPU_RESOURCE, without_groups
 from pumice.model.events import Object, key_of
 from pumice.model.node import Node
+from pumice.model.plain_words import first_names
 from pumice.model.pod import ENDED, Pod
 from pumice.model.quantity import QuantityError
 from pumice.model.queue import Queue, QueueSharing
@@ -290,8 +291,7 @@ def _instead(name: str, there: list[str]) -> str:
     near = get_close_matches(name, there, 1)
     if near or not there:
         return f"; did you mean {near[0]}?" if near else ""
-    more = f" and {len(there) - _NAMED_MAX:,} more" if len(there) > _NAMED_MAX else ""
-    return f"; there {'is' if len(there) == 1 else 'are'} {', '.join(there[:_NAMED_MAX])}{more}"
+    return f"; there {'is' if len(there) == 1 else 'are'} {first_names(there, _NAMED_MAX)}"
 
 
 def _wanted(draft: Draft, kind: type[Object], word: str, name: str) -> Object:

@@ -12,11 +12,11 @@ from pumice.answers.codes import code_of
 from pumice.cli.console import Column, Console, Table
 from pumice.cli.output import console
 from pumice.model.node import Node
+from pumice.model.plain_words import first_names
 from pumice.model.pod import Pod
 from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.words import counted
-from pumice.report.units import some
 from pumice.runtime.printing import escaped
 from pumice.runtime.telemetry.plugin_faults import by_culprit
 
@@ -108,7 +108,7 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
         named = {"gpu_groups": "shared GPU "}
         given = [f"{named.get(of, '')}{each}" for of, several in devices.get(pod.key, {}).items() for each in several]
         if given:
-            job.devices[pod.name] = some(given, NAMES_SHOWN)
+            job.devices[pod.name] = first_names(given, NAMES_SHOWN)
     return list(jobs.values())
 
 
@@ -127,11 +127,11 @@ def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
         if placed:
             lines.add((what, style), f"{len(placed):,}", escaped(_by_node(placed)))
     for given, pods in _by_reason(job.devices):
-        lines.add(("devices", "green"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {given}"))
+        lines.add(("devices", "green"), f"{len(pods):,}", escaped(f"{first_names(pods, NAMES_SHOWN)}: {given}"))
     for pod, where in job.evicted.items():
         lines.add(("evicted", "red"), "1", escaped(f"{pod} from {where}"))
     for why, pods in _by_reason(job.waiting):
-        lines.add(("waiting", "red"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {why}"))
+        lines.add(("waiting", "red"), f"{len(pods):,}", escaped(f"{first_names(pods, NAMES_SHOWN)}: {why}"))
     if hint and (job.waiting or job.pipelined):
         lines.add(("hint", "cyan"), "", escaped(hint))
     for condition in answer.statuses[job.key].conditions if job.group is not None else ():

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from pumice.cli.console import Column, Console, Table, columns
 from pumice.cli.output import console
+from pumice.model.plain_words import first_names
 from pumice.reasons.words import counted
 from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups, waits_by_code
-from pumice.report.units import amount, duration, label_of, percent, some, unit_of
+from pumice.report.units import amount, duration, label_of, percent, unit_of
 from pumice.runtime.printing import escaped
 from pumice.sim.measures.window import ALWAYS
 
@@ -165,7 +166,7 @@ def _gangs(out: Console, summary: Summary) -> None:
     table = Table(*columns(("reason", "queue", *numbers, "which", "why the first of them waits"), right=numbers))
     for group in groups[:REASONS_SHOWN]:
         counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
-        which = escaped(some(group.jobs, JOBS_NAMED))
+        which = escaped(first_names(group.jobs, JOBS_NAMED))
         table.add(group.code or "–", escaped(group.queue), *counts, which, escaped(group.why))
     left = sum(len(group.jobs) for group in groups[REASONS_SHOWN:])
     count = len(summary.run.waiting)

@@ -10,12 +10,13 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from pumice.model.plain_words import first_names
 from pumice.reasons.words import counted
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, queue_curves, resource_curves, rest_curves, rounded
 from pumice.report.job_data import cut, job_data
 from pumice.report.spread import Spread
 from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups, waits_by_code
-from pumice.report.units import amount, duration, label_of, percent, some
+from pumice.report.units import amount, duration, label_of, percent
 from pumice.sim.measures.history import History
 from pumice.sim.scenes.inputs import Inputs
 
@@ -166,7 +167,7 @@ def _pending(summary: Summary) -> list[dict[str, Any]]:
             "code": group.code,
             "why": cut(group.why),
             "count": len(group.jobs),
-            "jobs": cut(some(group.jobs, JOBS_NAMED)),
+            "jobs": cut(first_names(group.jobs, JOBS_NAMED)),
             "pods": group.pods,
             "longest_s": group.longest_s,
         }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pumice.report.units import shortest, some
+from pumice.model.plain_words import first_names
+from pumice.report.units import shortest
 from pumice.sim.measures.history import History, JobRecord
 from pumice.sim.run import Run
 
@@ -45,7 +46,7 @@ def job_data(run: Run) -> dict[str, Any]:
         "waits": [_segments(history, record, codes) for record in records],
         "never": {str(rows[key]): cut(why or "") for key, why in never.items() if key in rows},
         "nodes": {
-            str(rows[bar.record.key]): cut(some(bar.nodes, NODES_NAMED, bar.node_count))
+            str(rows[bar.record.key]): cut(first_names(bar.nodes, NODES_NAMED, bar.node_count))
             for bar in history.longest_jobs()
             if bar.record.key in rows
         },

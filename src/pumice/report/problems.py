@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pumice.report.units import amount, per_unit, some, unit_of
+from pumice.model.plain_words import first_names
+from pumice.report.units import amount, per_unit, unit_of
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.sim.measures.stuck import Stuck
 from pumice.sim.run import Run
@@ -33,7 +34,7 @@ def _stuck(stuck: Iterable[Stuck]) -> Iterator[Problem]:
             what.append(f"was admitted and reserves {sum_of} without using it")
         if holds:
             what.append(f"holds {_amounts(each.holds for each in jobs)} on nodes without running")
-        where = f"job {some([each.job for each in jobs], NAMES_SHOWN)}"
+        where = f"job {first_names([each.job for each in jobs], NAMES_SHOWN)}"
         yield Problem(where, "; ".join(what), Severity.WARNING)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 GIB = 2.0**30
 
 
@@ -46,12 +44,6 @@ def duration(seconds: float | None) -> str:
             second = rest // unit
             return f"{first:,} {name} {second} {small}" if second else f"{first:,} {name}"
     return f"{whole} s"
-
-
-def some(names: Sequence[str], shown: int, count: int | None = None) -> str:
-    """Return the first names and how many more there are of ``count``, or without it of the names."""
-    left = (len(names) if count is None else count) - shown
-    return ", ".join(names[:shown]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def percent(share: float | None) -> str:

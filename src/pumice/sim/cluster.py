@@ -262,11 +262,11 @@ class SimCluster:
         self._tables[type(obj)][key] = obj
         self.undelivered.add(obj, key)
         if isinstance(obj, Node):
-            self._heard(Seen(obj))
+            self._observe(Seen(obj))
             for hook in self.hooks.node_changed:
                 hook(before, obj)
 
-    def _heard(self, event: Event) -> None:
+    def _observe(self, event: Event) -> None:
         if self.queued is not None:
             self.queued.observe(event)
 
@@ -296,7 +296,7 @@ class SimCluster:
             return False
         self.undelivered.add_gone(kind, (key,))
         if kind is Node:
-            self._heard(Gone(Node, key))
+            self._observe(Gone(Node, key))
             for hook in self.hooks.node_changed:
                 hook(before, None)
             for pod in list(self.pods_on.get(key, ())):
@@ -313,7 +313,7 @@ class SimCluster:
         if pod.deletion is None:
             leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
             self._pods_changed({key: leaving})
-            self._heard(Seen(leaving))
+            self._observe(Seen(leaving))
             self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
         return True
 

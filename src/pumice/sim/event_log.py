@@ -25,13 +25,13 @@ class EventLog:
     before its time), broken, succeeded, done, node-up, node-down. ``cycle`` returns the number of the present or last
     cycle."""
 
-    def __init__(self, cluster: SimCluster, controller: Controller, tell: TakeEvent, cycle: Callable[[], int]) -> None:
+    def __init__(self, cluster: SimCluster, controller: Controller, emit: TakeEvent, cycle: Callable[[], int]) -> None:
         self._engine = cluster.engine
         self._live = controller.live
         self._start = cluster.engine.now
-        self._tell, self._cycle = tell, cycle
+        self._emit, self._cycle = emit, cycle
         self._admitted: set[str] = set()
-        self._said: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
         cluster.hooks.answered.append(self._answered)
         cluster.hooks.started.append(self._pods_started)
         cluster.hooks.finished.append(self._pods_finished)
@@ -44,7 +44,7 @@ class EventLog:
         controller.hooks.ended.append(self._job_ended)
 
     def _event(self, event: str, **what: object) -> None:
-        self._tell({"t": round(self._engine.now - self._start, 6), "event": event, **what})
+        self._emit({"t": round(self._engine.now - self._start, 6), "event": event, **what})
 
     def _done_by_cycle(self, event: str, **what: object) -> None:
         self._event(event, cycle=self._cycle(), **what)
@@ -57,8 +57,8 @@ class EventLog:
             self._admitted.add(group.key)
             self._done_by_cycle("admitted", job=group.key, queue=group.queue)
         condition = next((c for c in group.status.conditions if c.type == _UNSCHEDULABLE and c.status == "True"), None)
-        if condition is not None and self._said.get(group.key) != condition.message:
-            self._said[group.key] = condition.message
+        if condition is not None and self._messages.get(group.key) != condition.message:
+            self._messages[group.key] = condition.message
             self._done_by_cycle("unschedulable", job=group.key, reason=condition.reason, message=condition.message)
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
@@ -100,7 +100,7 @@ class EventLog:
 
     def _job_ended(self, run: JobRun) -> None:
         self._admitted.discard(run.key)
-        self._said.pop(run.key, None)
+        self._messages.pop(run.key, None)
         self._event("done", job=run.key, queue=run.queue, took_s=round(self._engine.now - run.submitted, 6))
 
     def _node_changed(self, before: Node | None, after: Node | None) -> None:

@@ -1,8 +1,8 @@
 """Faults by a seeded generator: equal seeds give equal faults at equal times.
 
 Binds and evictions are refused; binds wait before they are sent; events arrive late or twice; nodes disappear and come
-back, and are cordoned for a while; pods are deleted; the API
-server is unavailable for a while; the scheduler is restarted and remembers nothing.
+back, and are cordoned for a while; pods are deleted; the API server is unavailable for a while; the scheduler is
+restarted and remembers nothing.
 """
 
 from __future__ import annotations

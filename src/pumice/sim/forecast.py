@@ -32,7 +32,7 @@ _PODS_MAX = 100_000
 Lasts = Callable[[LooseGang], float | None]
 
 
-class JobTimes(Struct, frozen=True):
+class JobForecast(Struct, frozen=True):
     """Seconds from the beginning until a job starts (0: it runs already) and ends, None for not within the time."""
 
     queue: str
@@ -41,10 +41,10 @@ class JobTimes(Struct, frozen=True):
 
 
 class Forecast(Struct, frozen=True):
-    """``jobs``: by ``namespace/name``. ``stay``: those of which no estimate says when they end. ``decided``: pods bound
-    and evicted."""
+    """``jobs``: by ``namespace/name``. ``stay``: those of which no estimate says when they end. ``bound``, ``evicted``:
+    pods."""
 
-    jobs: dict[str, JobTimes]
+    jobs: dict[str, JobForecast]
     stay: tuple[str, ...]
     bound: int
     evicted: int
@@ -76,7 +76,8 @@ def forecast(
     settings = SimSettings(start=now, until=until_s, try_alone=False, awaited=awaited, asks_why=False)
     run = simulate(Scene(tuple(others), (*works, *arriving)), policy, settings, observers)
     jobs = {
-        each.key: JobTimes(each.queue, _since(each.started, now), _since(each.ended, now)) for each in run.history.jobs
+        each.key: JobForecast(each.queue, _since(each.started, now), _since(each.ended, now))
+        for each in run.history.jobs
     }
     return Forecast(dict(sorted(jobs.items())), tuple(sorted(stay)), run.result.binds, run.result.evictions)
 

@@ -20,7 +20,7 @@ from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
 from pumice.sim.measures.history import History
-from pumice.sim.measures.stuck import Stuck, Stuckness
+from pumice.sim.measures.stuck import Stuck, StuckJobs
 from pumice.sim.namespace_status import NamespaceStatus
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import NO_OBSERVERS, PLAIN, Observers, SimSettings
@@ -85,7 +85,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     suffered = _faults(cluster, shell, settings)
     if observers.event is not None:
         EventLog(cluster, controller, observers.event, lambda: shell.cycles)
-    stuckness = Stuckness(controller)
+    stuck_jobs = StuckJobs(controller)
     with without_collector():
         scene.enter(cluster, controller)
     NamespaceStatus(cluster)
@@ -95,8 +95,8 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         from pumice.sim.scenes.makers import Makers  # with the controllers of a cluster
 
         made = Makers(controller, scene.makers, priorities, settings.until).made
-    history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
-    shell.codes.tell = history.note_codes
+    history = History(cluster, controller, window=settings.window, prompt_s=PROMPT_PERIODS * settings.period_s)
+    shell.codes.note = history.note_codes
     laws = _laws(shell, controller, history, settings) if settings.check_laws else None
     simulation = Simulation(
         cluster,
@@ -120,7 +120,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         waiting=tuple(_waiting(controller, result, shell.nearest())),
         wait_codes=shell.codes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
-        stuck=stuckness.find(
+        stuck=stuck_jobs.find(
             lambda key: _why_not_alone(scene, made, key, policy, result.now, settings),
             nothing_moves=result.ending == Ending.STUCK,
         ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.model.plain_words import first_names
 from pumice.reasons.words import counted
-from pumice.report.units import amount, duration, label_of, percent, some, unit_of
+from pumice.report.units import amount, duration, label_of, percent, unit_of
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,6 @@ def test_numbers() -> None:
 
 
 def test_some_names() -> None:
-    assert some(["a", "b"], 3) == "a, b"
-    assert some(["a", "b", "c"], 2) == "a, b and 1 more"
-    assert some(["a", "b"], 2, count=1002) == "a, b and 1,000 more"
+    assert first_names(["a", "b"], 3) == "a, b"
+    assert first_names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert first_names(["a", "b"], 2, count=1002) == "a, b and 1,000 more"

@@ -14,7 +14,7 @@ from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from pumice.answers.world import Draft
-    from pumice.sim.forecast import Forecast, JobTimes
+    from pumice.sim.forecast import Forecast, JobForecast
 
 _SHOWN_MAX, _NAMED_MAX = 20, 3
 
@@ -67,7 +67,7 @@ def _moved(what: str, before: str, after: str) -> str:
     return f"{what} {before} → {after}" if before != after else ""
 
 
-def _start(times: JobTimes | None, span: str) -> str:
+def _start(times: JobForecast | None, span: str) -> str:
     if times is None:
         return "–"
     if times.starts_s is None:
@@ -75,7 +75,7 @@ def _start(times: JobTimes | None, span: str) -> str:
     return "now" if times.starts_s == 0 else f"in {duration(times.starts_s)}"
 
 
-def _end(times: JobTimes | None, span: str) -> str:
+def _end(times: JobForecast | None, span: str) -> str:
     if times is None:
         return "–"
     return f"after {span}" if times.ends_s is None else f"in {duration(times.ends_s)}"
@@ -88,7 +88,7 @@ def _waits(found: Forecast) -> int:
 def forecasts_described(found: Forecasts) -> dict[str, Any]:
     """Return the part of ``pumice whatif --json`` that says what is simulated. Times are seconds from now."""
 
-    def times(each: JobTimes | None) -> dict[str, float | None] | None:
+    def times(each: JobForecast | None) -> dict[str, float | None] | None:
         return None if each is None else {"starts_s": each.starts_s, "ends_s": each.ends_s}
 
     keys = sorted(found.before.jobs.keys() | found.after.jobs.keys())

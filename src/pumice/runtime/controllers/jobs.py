@@ -18,6 +18,7 @@ from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.reading.fields import FieldError, Obj
+from pumice.model.plain_words import first_names
 from pumice.model.pod import ENDED, TASK_SPEC_KEY
 from pumice.model.workloads.job import JobTask, VolcanoJob
 from pumice.runtime.controllers import job_frameworks, job_ssh
@@ -273,8 +274,8 @@ def _why_failed(case: _Case, after: JobState, counts: Counts) -> str:
     if case.state.phase is JobPhase.RESTARTING:
         return f"restarted {after.retries} times, the limit of its maxRetry ({case.job.max_retry})"
     failed = sorted(str(meta(pod)["name"]) for pod in case.pods if part(pod, "status").get("phase") == "Failed")
-    shown = ", ".join(failed[:_SHOWN]) + (f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else "")
-    return f"{counts.succeeded} of {case.job.replicas} pods succeeded" + (f", failed: {shown}" if failed else "")
+    shown = f", failed: {first_names(failed, _SHOWN)}" if failed else ""
+    return f"{counts.succeeded} of {case.job.replicas} pods succeeded{shown}"
 
 
 def _failure(case: _Case, after: JobState, counts: Counts) -> list[Write]:

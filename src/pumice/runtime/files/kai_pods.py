@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from pumice.model.manifest.reading.fields import FieldError, Obj
+from pumice.model.plain_words import first_names
 from pumice.runtime.controllers.kai.groups import (
     GROUP_API,
     GroupAssignment,
@@ -107,7 +108,7 @@ class KaiPods:
                     wanted[namespace, name] = pod.where, found.group
                 made.append(f"{namespace}/{meta(pod.obj)['name']}")
             pods.append((pod.where, pod.written if found is None else _member(pod.written, found)))
-        self._tell(made)
+        self._report(made)
         yield from wanted.values()
         yield from pods
         names = {part(group, "spec").get("queue") for _, group in wanted.values()}
@@ -179,11 +180,10 @@ class KaiPods:
         wanted = {_JOB_NAME: meta(job).get("name"), _JOB_ROLE: "launcher"}
         return any(wanted.items() <= labels_of(pod.obj).items() for pod in self._pods)
 
-    def _tell(self, made: list[str]) -> None:
+    def _report(self, made: list[str]) -> None:
         if made:
-            some = ", ".join(made[:_SHOWN]) + (f" and {len(made) - _SHOWN} more" if len(made) > _SHOWN else "")
             what = "has no PodGroup and got one, as KAI's pod-grouper would create it"
-            self.problems.append(Problem(f"Pod {some}", what, Severity.NOTE))
+            self.problems.append(Problem(f"Pod {first_names(made, _SHOWN)}", what, Severity.NOTE))
 
 
 def default_queues(names: Sequence[str]) -> Iterator[tuple[str, Obj]]:

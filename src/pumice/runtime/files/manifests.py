@@ -20,7 +20,7 @@ from pumice.model.manifest.defaults.admission import LIMIT_RANGE, RUNTIME_CLASS,
 from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
 from pumice.model.manifest.reading.sub_group_names import odd_sub_group_names
-from pumice.model.plain_words import kind_of
+from pumice.model.plain_words import first_names, kind_of
 from pumice.model.workloads.job_makers import JobMaker
 from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
 from pumice.runtime.files.kai_pods import KAI_GROUPING, KaiPods, default_queues
@@ -208,7 +208,7 @@ class _Reading:
         for key, places in self.copies.items():
             kind, namespace, name = key
             what = f"{kind} {namespace}/{name}".replace(" /", " ")
-            where = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+            where = first_names(places)
             if key in self.differing:
                 kept = (
                     f"is defined {len(places)} times with different contents; using the one in {self.objects[key][1]}"

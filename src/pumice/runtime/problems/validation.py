@@ -18,6 +18,7 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import group_name_of, is_bare
 from pumice.model.node import Node
+from pumice.model.plain_words import first_names
 from pumice.model.pod import NATIVE_GROUP_MARK, Pod
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import DEFAULT_QUEUE, PriorityClass, Queue
@@ -250,7 +251,7 @@ class _Cluster:
                 its = tiers[member.exact]
                 yield f"is of tier {hypernode.tier}, its member {member.exact} of tier {its}, which is not lower"
         if missing:
-            yield f"members that are not nodes: {_few(missing)}"
+            yield f"members that are not nodes: {first_names(missing)}"
 
 
 # -- small things
@@ -285,12 +286,7 @@ def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def _named(kind: str, keys: Sequence[str]) -> str:
-    return f"{kind} {_few(keys)}".strip()
-
-
-def _few(names: Sequence[str]) -> str:
-    """Return the first three names, and the number of the others."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{kind} {first_names(keys)}".strip()
 
 
 class _Guesses:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pumice.framework.cycle.trace import Fault
-
-_NAMED_MAX = 3
+from pumice.model.plain_words import first_names
 
 
 class Culprit(NamedTuple):
@@ -27,8 +26,7 @@ def by_culprit(faults: Iterable[Fault]) -> Iterator[tuple[Culprit, str]]:
         found.setdefault(Culprit(fault.plugin, fault.point, fault.hook, fault.where), []).append(fault)
     for culprit, each in found.items():
         subjects = list(dict.fromkeys(fault.subject for fault in each))
-        more = f" and {len(subjects) - _NAMED_MAX} more" if len(subjects) > _NAMED_MAX else ""
-        yield culprit, f"{each[0].text}; skipped: {', '.join(subjects[:_NAMED_MAX])}{more}"
+        yield culprit, f"{each[0].text}; skipped: {first_names(subjects)}"
 
 
 class FaultLog:

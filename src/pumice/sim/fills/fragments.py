@@ -13,7 +13,7 @@ from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.ours.fragments import WHOLE, Room, Shape, Typical
 from pumice.ours.typical_pods import TypicalPods
-from pumice.sim.fills.fill import FillResult, ask_of_spec
+from pumice.sim.fills.fill import FillResult, ask_of_spec, models_of
 from pumice.sim.traces.shapes import GPU_MODEL_LABEL
 
 
@@ -46,8 +46,8 @@ def fragments(filled: FillResult, expected: Iterable[TypicalPods]) -> F64:
 
 def may_run(spec: PodSpec, model: str) -> bool:
     """Return True if a pod names the model, or none."""
-    terms = spec.affinity.node_required
-    return terms is None or any(model in each.values for term in terms for each in term.labels)
+    models = models_of(spec)
+    return not models or model in models
 
 
 def model_of(node: Node) -> str:

@@ -44,14 +44,14 @@ def _finishes_partial_gangs(gang: PluginOption) -> bool:
 
 
 def _idle_first(policy: Policy) -> bool:
-    """Return True if idle room is given to every job that it suits before anyone is evicted: in KAI's language, unless
+    """Return True if idle room is given to every job that it suits before any pod is evicted: in KAI's language, unless
     a number of jobs to look at is set."""
     return policy.dialect.name == "kai" and not policy.sections.get("queueDepthPerAction")
 
 
 def _packs_unlike(policy: Policy) -> bool:
-    """Return True if ``allocate`` tries gangs of unlike pods again, the largest pod first. That is
-    the default of the dialect pumice."""
+    """Return True if ``allocate`` tries gangs of unlike pods again, the largest pod first. That is the default of
+    the dialect pumice."""
     default = policy.dialect.name == "pumice"
     return any(each.name == "allocate" and bool(each.arguments.get("secondTries", default)) for each in policy.actions)
 

@@ -18,17 +18,17 @@ from pumice.sim.laws.idle_room import needless_evictions
 from pumice.sim.measures.node_usage import amounts_of
 from pumice.volcano import points
 
-#: Reasons of evictions that make room for tasks. Evictions by shuffle do not.
+#: Reasons of evictions that make room for single tasks, and for whole jobs too. Evictions by shuffle do not.
 FOR_TASKS = ("preempt", "reclaim")
-FOR_SOMEBODY = (*FOR_TASKS, "gangpreempt", "gangreclaim")
+FOR_JOBS = (*FOR_TASKS, "gangpreempt", "gangreclaim")
 #: Points at which plugins vote on victims for a task.
 VOTES = (points.preemptable, points.reclaimable)
 
 
 class EvictionLaws:
     """Watches a cluster. ``promised``: pods for which the last cycle reserved a node. ``keeps_gangs``: the gang plugin
-    votes on every victim. ``idle_first``: idle room is given out before anyone is evicted. ``check``, after each cycle,
-    returns the first broken law in words."""
+    votes on every victim. ``idle_first``: idle room is given out before any pod is evicted. ``check``, after each
+    cycle, returns the first broken law in words."""
 
     def __init__(
         self,
@@ -74,9 +74,9 @@ class EvictionLaws:
         promised = {key: node for key, node in self.promised().items() if key in self.cluster.pods}
         for decision in evicted:
             pod = before.get(decision.pod)
-            if decision.reason in FOR_SOMEBODY and pod is not None and not _may_go(pod):
+            if decision.reason in FOR_JOBS and pod is not None and not _may_go(pod):
                 return f"S7: {decision.pod} was evicted ({decision.reason}) although it is not preemptable"
-        if not promised and any(decision.reason in FOR_SOMEBODY for decision in evicted):
+        if not promised and any(decision.reason in FOR_JOBS for decision in evicted):
             names = ", ".join(decision.pod for decision in evicted)
             return f"S5: {names} were evicted, and no pod was promised a node"
         # A victim that is moved is promised a node too, and is not what it was evicted for.

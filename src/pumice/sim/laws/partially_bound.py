@@ -21,7 +21,7 @@ from pumice.sim.measures.node_usage import amounts_of
 
 #: Cycles in which a partially bound gang may see room and not be completed. In one of them, binds of its pods may have
 #: been refused.
-PATIENCE = 3
+CYCLES_MAX = 3
 
 
 class PartiallyBoundGang(NamedTuple):
@@ -46,14 +46,15 @@ class PartiallyBoundLaws:
         for pod in self._cluster.decided_pods().values():
             members[pod.group_key].append(pod)
         free = self._free(asked.values())
-        halves = [half for key, pods in sorted(members.items()) if (half := self._half(key, pods, asked)) is not None]
+        found = (self._partial(key, pods, asked) for key, pods in sorted(members.items()))
+        partials = [partial for partial in found if partial is not None]
         fresh = self._begun(members, asked)
-        for half in halves:
-            yield from self._before_equals(half, fresh, free, asked)
+        for partial in partials:
+            yield from self._before_equals(partial, fresh, free, asked)
         if not self._queues_limit:
-            yield from self._whole_in_time(halves, free)
+            yield from self._whole_in_time(partials, free)
 
-    def _half(self, key: str, pods: list[Pod], asked: Mapping[str, Bind]) -> PartiallyBoundGang | None:
+    def _partial(self, key: str, pods: list[Pod], asked: Mapping[str, Bind]) -> PartiallyBoundGang | None:
         """Return the gang if it is partially bound and got nothing in this cycle, or None if it is not, or anything is
         in doubt."""
         group = self._cluster.groups.get(key)
@@ -82,7 +83,7 @@ class PartiallyBoundLaws:
 
     def _before_equals(
         self,
-        half: PartiallyBoundGang,
+        partial: PartiallyBoundGang,
         fresh: Iterable[tuple[PodGroup, list[Pod]]],
         free: Mapping[str, dict[str, float]],
         asked: Mapping[str, Bind],
@@ -90,27 +91,27 @@ class PartiallyBoundLaws:
         """S11: no gang of its queue and priority that held nothing gets room in which the partially bound one would be
         complete."""
         for group, pods in fresh:
-            if (group.queue, group.priority_class_name) != (half.group.queue, half.group.priority_class_name):
+            if (group.queue, group.priority_class_name) != (partial.group.queue, partial.group.priority_class_name):
                 continue
-            if not _takes_as_much(pods, half):
+            if not _takes_as_much(pods, partial):
                 continue  # the queue's limit may admit one gang and not the other
             room = {name: dict(amounts) for name, amounts in free.items()}
             for pod in pods:
                 for name, amount in amounts_of(pod.spec.request):
                     node = room.get(asked[pod.key].node, {})
                     node[name] = node.get(name, 0.0) + amount
-            if self._would_fit(half, room):
-                lacks = f"which holds nodes and lacks {half.missing}"
-                yield f"S11: gang {group.key} got room before {half.group.key}, {lacks}"
+            if self._would_fit(partial, room):
+                lacks = f"which holds nodes and lacks {partial.missing}"
+                yield f"S11: gang {group.key} got room before {partial.group.key}, {lacks}"
 
     def _whole_in_time(
-        self, halves: Iterable[PartiallyBoundGang], free: Mapping[str, dict[str, float]]
+        self, partials: Iterable[PartiallyBoundGang], free: Mapping[str, dict[str, float]]
     ) -> Iterator[str]:
         """S12: if there is room for the rest, the gang is completed within some cycles."""
-        waits = Counter({half.group.key: 1 for half in halves if self._would_fit(half, free)})
+        waits = Counter({partial.group.key: 1 for partial in partials if self._would_fit(partial, free)})
         self._seen = Counter({key: self._seen[key] + 1 for key in waits})
         for key, cycles in sorted(self._seen.items()):
-            if cycles > PATIENCE:
+            if cycles > CYCLES_MAX:
                 yield f"S12: gang {key} holds nodes and is not whole after {cycles} cycles in which there was room"
 
     def _free(self, asked: Iterable[Bind]) -> dict[str, dict[str, float]]:
@@ -126,8 +127,8 @@ class PartiallyBoundLaws:
                     found[node][name] = found[node].get(name, 0.0) - amount
         return found
 
-    def _would_fit(self, half: PartiallyBoundGang, free: Mapping[str, dict[str, float]]) -> bool:
-        request = [(name, amount) for name, amount in amounts_of(half.pod.spec.request) if name != PODS]
+    def _would_fit(self, partial: PartiallyBoundGang, free: Mapping[str, dict[str, float]]) -> bool:
+        request = [(name, amount) for name, amount in amounts_of(partial.pod.spec.request) if name != PODS]
         if not request:
             return False
         count = 0
@@ -135,7 +136,7 @@ class PartiallyBoundLaws:
             pods = self._cluster.nodes[name].allocatable.max_task_num
             slots = left.get(PODS, math.inf) if pods else math.inf
             count += int(max(0.0, min(slots, *(left.get(key, 0.0) // amount for key, amount in request))))
-        return count >= half.missing
+        return count >= partial.missing
 
 
 def _is_open(node: Node) -> bool:
@@ -147,10 +148,10 @@ def _is_plain(pod: Pod) -> bool:
     return pod.spec.asks_for_room_alone and not (pod.gates or pod.unparsable or pod.nominated_node)
 
 
-def _takes_as_much(pods: list[Pod], half: PartiallyBoundGang) -> bool:
+def _takes_as_much(pods: list[Pod], partial: PartiallyBoundGang) -> bool:
     """Return True if pods got at least what the partially bound gang lacks, in every resource."""
     taken: Counter[str] = Counter()
     for pod in pods:
         for name, amount in amounts_of(pod.spec.request):
             taken[name] += amount  # type: ignore[assignment]
-    return all(taken[name] >= half.missing * amount for name, amount in amounts_of(half.pod.spec.request))
+    return all(taken[name] >= partial.missing * amount for name, amount in amounts_of(partial.pod.spec.request))

@@ -4,9 +4,9 @@ S1 no node is overcommitted, and no queue holds more than its capability. S2 no 
 by the same cycle. S3 no pod is bound twice, or to a node that does not exist. S4 no pod is lost. S5 to S7 and S14 are
 about evictions (``sim.laws.evictions``). S9 sums that are kept up to date equal sums that are computed again. S11 and
 S12, about gangs that hold nodes below their minimum, are in ``sim.laws.partially_bound``, and S13, about shared cards,
-in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``),
-S17 about binds that wait (``sim.laws.queued_binds``). S19 no PodGroup is said to be scheduled and to be unschedulable
-at once. Each check examines the whole cluster.
+in ``sim.laws.cards``. S15 is about reservations (``sim.laws.reservations``), S17 about binds that wait
+(``sim.laws.queued_binds``). S19 no PodGroup has the conditions Scheduled and Unschedulable at once. Each check examines
+the whole cluster.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from pumice.model.decisions import Bind, Decision, Refusal
+from pumice.model.plain_words import first_names
 from pumice.model.pod import ENDED, Pod
 from pumice.model.resources import MIN_RESOURCE, PODS
 from pumice.model.selectors import matches
@@ -182,7 +183,7 @@ class Laws:
         return {} if found is None or found.capability is None else dict(amounts_of(found.capability))
 
     def _pods_on(self, node: str) -> str:
-        return _some(pod.key for pod in self._placed() if pod.node_name == node)
+        return first_names([pod.key for pod in self._placed() if pod.node_name == node], _NAMES_SHOWN)
 
     def _sums_agree(self, usage: Usage, used: Totals) -> None:
         for node in self.cluster.nodes:
@@ -230,7 +231,9 @@ class Laws:
             if run.ended is None and run.recreates:
                 missing = [key for key in run.wanted if key not in self.cluster.pods]
                 if missing:
-                    raise LawBroken(f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {_some(missing)}")
+                    raise LawBroken(
+                        f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {first_names(missing, _NAMES_SHOWN)}"
+                    )
 
     def _all_known(self) -> None:
         """Check that the scheduler knows every pod that it has received."""
@@ -245,7 +248,7 @@ class Laws:
             and not self.cluster.undelivered.owes(Pod, key)
         ]
         if lost:
-            raise LawBroken(f"S4: the scheduler has lost {len(lost)} pods: {_some(lost)}")
+            raise LawBroken(f"S4: the scheduler has lost {len(lost)} pods: {first_names(lost, _NAMES_SHOWN)}")
 
     # -- S2 ------------------------------------------------------------------------------------------------------------
 
@@ -264,7 +267,7 @@ class Laws:
         if len(counted) < group.min_member:
             raise LawBroken(
                 f"S2: gang {group.key} has {len(counted)} of minMember {group.min_member} with the binds of this cycle"
-                f": {_some(pod.key for pod in counted)}"
+                f": {first_names([pod.key for pod in counted], _NAMES_SHOWN)}"
             )
         roles = Counter(pod.role for pod in counted)
         if group.min_member >= sum(group.min_task_member.values()):
@@ -311,9 +314,8 @@ class Laws:
         wanted = {node for node in nodes if node}
         domains = [name for name, h in self.cluster.hypernodes.items() if h.tier <= topology.highest_tier]
         if wanted and not any(wanted <= self._leaves(name, frozenset()) for name in domains):
-            raise LawBroken(
-                f"S2: {who} spans {_some(sorted(wanted))}, within no HyperNode of tier {topology.highest_tier} or less"
-            )
+            spans = f"spans {first_names(sorted(wanted), _NAMES_SHOWN)}, within no HyperNode"
+            raise LawBroken(f"S2: {who} {spans} of tier {topology.highest_tier} or less")
 
     def _leaves(self, name: str, above: frozenset[str]) -> set[str]:
         """Return the nodes of a HyperNode, none if it is its own ancestor."""
@@ -341,9 +343,3 @@ def _totals(placed: Iterable[tuple[str, Pod]]) -> Totals:
         for resource, amount in amounts_of(pod.spec.request):
             total[resource] = total.get(resource, 0.0) + amount
     return found
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - _NAMES_SHOWN} more" if len(listed) > _NAMES_SHOWN else ""
-    return ", ".join(listed[:_NAMES_SHOWN]) + more

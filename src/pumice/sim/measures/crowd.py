@@ -10,8 +10,8 @@ from pumice.sim.measures.window import Window
 class Crowd:
     """Is notified of the beginning and end of each wait, in order of time. Exact, also between these times."""
 
-    def __init__(self, start: float, patience_s: float, window: Window) -> None:
-        self._patience_s = patience_s
+    def __init__(self, start: float, prompt_s: float, window: Window) -> None:
+        self._prompt_s = prompt_s
         self._window = window
         self._at = start
         self._due: deque[tuple[float, str]] = deque()  # when it will have been too long, oldest first
@@ -21,7 +21,7 @@ class Crowd:
     def waits(self, key: str, now: float) -> None:
         """A wait begins."""
         self._waiting.add(key)
-        self._due.append((now + self._patience_s, key))
+        self._due.append((now + self._prompt_s, key))
 
     def over(self, key: str) -> None:
         """A wait ends."""
@@ -30,7 +30,7 @@ class Crowd:
 
     def seconds(self, now: float) -> float:
         """Return the seconds of the window since the last call in which at least one had waited longer than
-        ``patience_s``."""
+        ``prompt_s``."""
         found, due = 0.0, self._due
         while due and due[0][0] <= now:
             moment, key = due.popleft()

@@ -29,15 +29,15 @@ class Amount:
 class Figures:
     """Capacity and use by resource, and shares of queues. The owner changes them and says when time passes."""
 
-    def __init__(self, start: float, queues: Mapping[str, Queue], window: Window, patience_s: float) -> None:
+    def __init__(self, start: float, queues: Mapping[str, Queue], window: Window, prompt_s: float) -> None:
         self.window = window
         self.at = start
         self.seconds = 0.0  # of the window that have passed
-        self.crowded_s = 0.0  # of these, while a job had waited longer than ``patience_s``
+        self.crowded_s = 0.0  # of these, while a job had waited longer than ``prompt_s``
         self.capacity: dict[str, Amount] = {}  # by resource
         self.used: dict[str, Amount] = {}  # by resource
         self.fairness = Fairness(queues)
-        self.crowd = Crowd(start, patience_s, window)
+        self.crowd = Crowd(start, prompt_s, window)
 
     def pass_time(self, now: float) -> None:
         """Advance to ``now``. Everything that changed since the last call was recorded at its time."""

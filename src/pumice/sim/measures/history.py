@@ -81,7 +81,7 @@ class LongJob(Struct, frozen=True):
 class History:
     """Watches a cluster and its controller.
 
-    ``window``: the time that figures are about. ``patience_s``: a job that waits longer counts as crowded.
+    ``window``: the time that figures are about. ``prompt_s``: a job that waits longer counts as crowded.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class History:
         *,
         longest: int = GANTT_JOBS_MAX,
         window: Window = ALWAYS,
-        patience_s: float = 0.0,
+        prompt_s: float = 0.0,
     ) -> None:
         self._cluster = cluster
         self._live = controller.live
         self.start = cluster.engine.now
-        self.figures = Figures(self.start, cluster.queues, window, patience_s)
+        self.figures = Figures(self.start, cluster.queues, window, prompt_s)
         self.jobs: list[JobRecord] = []
         self.capacity: dict[str, StepSeries] = {}  # by resource
         self.allocated: dict[str, StepSeries] = {}  # by resource

@@ -128,8 +128,8 @@ class Usage:
                 after, delta = steps[before]
             states[pod.node_name] = after
             deltas.append(delta)
-        for tell in self.moved:
-            tell(pods, amounts, sign, deltas)
+        for listener in self.moved:
+            listener(pods, amounts, sign, deltas)
 
     def _node_changed(self, before: Node | None, after: Node | None) -> None:
         """Note a node of another size. Its share is updated with the next pod that moves."""

@@ -37,7 +37,7 @@ class Stuck(Struct, frozen=True):
     holds: Mapping[str, float]
 
 
-class Stuckness:
+class StuckJobs:
     """Remembers which kinds of jobs have run, and finds what is stuck at the end."""
 
     def __init__(self, controller: Controller) -> None:

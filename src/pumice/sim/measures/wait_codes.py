@@ -14,10 +14,10 @@ from pumice.framework.cycle.outcome import Outcome
 
 class WaitCodes:
     """Between two cycles, every job without running pods counts for the code of what is nearest in its way after the
-    first of them. ``tell`` is called after each cycle with the code of each such job, by key."""
+    first of them. ``note`` is called after each cycle with the code of each such job, by key."""
 
     def __init__(self) -> None:
-        self.tell: Callable[[Mapping[str, str]], object] | None = None
+        self.note: Callable[[Mapping[str, str]], object] | None = None
         self._since = 0.0
         self._counts: Counter[str] = Counter()
         self._seconds: dict[str, float] = {}
@@ -28,8 +28,8 @@ class WaitCodes:
         codes = {uids[row]: code.value for row, code in waiting_codes(outcome, _idle(outcome))}
         self.close(now)
         self._counts = Counter(codes.values())
-        if self.tell is not None:
-            self.tell(codes)
+        if self.note is not None:
+            self.note(codes)
 
     def close(self, now: float) -> None:
         """Count the time up to now."""

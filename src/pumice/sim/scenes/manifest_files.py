@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from pumice.model.events import Object
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
+from pumice.model.plain_words import first_names
 from pumice.model.pod import Pod
 from pumice.model.workloads.job import BatchJob
 from pumice.model.workloads.podgroup import PodGroup
@@ -58,6 +59,5 @@ def _with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Pro
     found += [group for key, group in groups.items() if key not in there]
     if not bare:
         return tuple(found), ()
-    some = ", ".join(bare[:3]) + (f" and {len(bare) - 3} more" if len(bare) > 3 else "")
     what = "has no PodGroup and got one, as Volcano's controller would create it"
-    return tuple(found), (Problem(f"Pod {some}", what, Severity.NOTE),)
+    return tuple(found), (Problem(f"Pod {first_names(bare)}", what, Severity.NOTE),)

@@ -26,6 +26,7 @@ from pumice.model.manifest.jobs import (
     pods_of_batch_job,
 )
 from pumice.model.node import Node
+from pumice.model.plain_words import first_names
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
@@ -41,7 +42,6 @@ from pumice.sim.workloads.work import FOREVER, LooseGang, Work
 
 #: Pods that all jobs may create together. Bounded, because tenants write the numbers of replicas and jobs.
 MADE_PODS_MAX = 500_000
-_NAMED_MAX = 3
 _BESIDE = (
     *(Topology, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
     *(ResourceQuota, NodeUsage, QueueHistory, Numatopology, NodeResourceTopology),
@@ -185,11 +185,9 @@ class _Stage:
         gone = {id(job) for job in left_out}
         self._jobs = [job for job in self._jobs if id(job) not in gone]
         self._batch_jobs = [job for job in self._batch_jobs if id(job) not in gone]
-        names = ", ".join(job.key for job in left_out[:_NAMED_MAX])
-        more = f" and {len(left_out) - _NAMED_MAX} more" if len(left_out) > _NAMED_MAX else ""
         found = sum(job.replicas for job in jobs)
         what = f"ignored: all jobs create {found:,} pods, wanted at most {MADE_PODS_MAX:,}"
-        self.problems.append(Problem(f"Job {names}{more}", what))
+        self.problems.append(Problem(f"Job {first_names([job.key for job in left_out])}", what))
 
     def _leave_out_what_collides(self) -> None:
         """Leave out jobs whose pods or PodGroup would have the name of another job's: the job that was created first

@@ -16,7 +16,7 @@ from tests.unit.sim.kit import bind, job, node, pod, simulation, world
 def test_use_while_jobs_waited_is_exact_on_a_long_run() -> None:
     """Half of the cluster is used, on and off, more often than a picture can hold; then all of it, and a job waits."""
     cluster, controller = world(node("n0", cpu=4))
-    history = History(cluster, controller, patience_s=2.0)
+    history = History(cluster, controller, prompt_s=2.0)
     for i in range(POINTS_MAX):
         cluster.put(pod(f"p{i}", cpu=2))
         bind(cluster, f"ns/p{i}", "n0")

@@ -92,12 +92,12 @@ def test_halves_of_gangs_that_wait_for_each_other_hold_nodes_for_nothing(tmp_pat
 
 def test_of_one_kind_one_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
-    find = limits.Stuckness.find
+    find = limits.StuckJobs.find
 
-    def counting(self: limits.Stuckness, alone: limits.TryAlone, *, nothing_moves: bool) -> tuple[limits.Stuck, ...]:
+    def counting(self: limits.StuckJobs, alone: limits.TryAlone, *, nothing_moves: bool) -> tuple[limits.Stuck, ...]:
         return find(self, lambda key: tried.append(key) or alone(key), nothing_moves=nothing_moves)
 
-    monkeypatch.setattr(limits.Stuckness, "find", counting)
+    monkeypatch.setattr(limits.StuckJobs, "find", counting)
     fives = [job(f"five-{i}", cpu=5, at=i) for i in range(20)]
     ran = run(tmp_path, [node("n1"), queue("a"), *fives, *(job(f"ok-{i}", 1 + i) for i in range(4))], until=3.0)
     assert len(ran.stuck) == 4  # those that have come
