@@ -231,9 +231,8 @@ class Laws:
             if run.ended is None and run.recreates:
                 missing = [key for key in run.wanted if key not in self.cluster.pods]
                 if missing:
-                    raise LawBroken(
-                        f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {first_names(missing, _NAMES_SHOWN)}"
-                    )
+                    names = first_names(missing, _NAMES_SHOWN)
+                    raise LawBroken(f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {names}")
 
     def _all_known(self) -> None:
         """Check that the scheduler knows every pod that it has received."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
-from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, one_file, place
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, one_file
 from pumice.sim.traces.trace import Problems, Trace
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -34,14 +34,7 @@ def read(path: Path) -> Trace:
     file = one_file(path, "converted_*_trace.csv")
     table = Table(file, COLUMNS)
     shapes, problems = Shapes(), Problems()
-    jobs: list[SimJob] = []
-    for line, row in table.rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            jobs.append(_job(row, shapes))
-        except BadField as error:
-            problems.add(str(file), error.reason, place(line, error))
+    jobs = list(table.each(lambda row: _job(row, shapes), problems))
     room = amounts(NODE_CPU * 1000, NODE_MEMORY_GI * GI, GPUS_PER_NODE, PODS_PER_NODE)
     return Trace(
         name="acme",

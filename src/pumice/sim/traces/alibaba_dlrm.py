@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, Shapes
-from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, place
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, plain_name
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import FOREVER, SimJob, SimTask
@@ -28,22 +28,11 @@ def read(path: Path) -> Trace:
     if not file.is_file():
         raise TraceError(f"{path}: found no {FILE}")
     table, shapes, problems = Table(file, COLUMNS), Shapes(), Problems()
-    jobs: dict[str, SimJob] = {}
-    dense = 0
-    for line, row in table.rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            job = _job(row, shapes)
-            if job.name in jobs:
-                raise BadField("a name occurs twice", job.name)
-            jobs[job.name] = job
-            dense += row.number("max_instance_per_node", -1, 1e6) > 0
-        except BadField as error:
-            problems.add(str(file), error.reason, place(line, error))
+    found = table.by_name(lambda row: _instance(row, shapes), problems)
+    jobs, dense = [job for job, _ in found.values()], sum(is_dense for _, is_dense in found.values())
     return Trace(
         name="alibaba-dlrm-2025",
-        jobs=list(jobs.values()),
+        jobs=jobs,
         queues=[Queue("default", uid="default")],
         notes=[
             f"{len(jobs):,} instances, each a job of one pod; those of the time before the trace come at its start",
@@ -55,10 +44,14 @@ def read(path: Path) -> Trace:
     )
 
 
+def _instance(row: Row, shapes: Shapes) -> tuple[str, tuple[SimJob, bool]]:
+    """Return an instance by its name, and whether the number of those on a node is bounded."""
+    job = _job(row, shapes)
+    return job.name, (job, row.number("max_instance_per_node", -1, 1e6) > 0)
+
+
 def _job(row: Row, shapes: Shapes) -> SimJob:
-    name, role = row.text("instance_sn").replace("_", "-"), row.text("role")
-    if not name or "/" in name or " " in name:
-        raise BadField("instance_sn is empty, or has spaces or /", name)
+    name, role = plain_name(row.text("instance_sn").replace("_", "-"), "instance_sn"), row.text("role")
     if role not in ROLES:
         raise BadField("role is neither CN nor HN", role)
     spec = shapes.pod(

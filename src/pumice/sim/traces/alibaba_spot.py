@@ -11,7 +11,7 @@ from pumice.model.node import Node
 from pumice.sim.traces.csv_columns import Source, fixed
 from pumice.sim.traces.csv_jobs import read_jobs
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, amounts, node_of
-from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Table, place
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, Row, Table
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 
 FILE, NODES = "job_info_df.csv", "node_info_df.csv"
@@ -56,19 +56,13 @@ def read(path: Path) -> Trace:
 
 
 def _nodes(path: Path, problems: Problems) -> list[Node]:
-    found: dict[str, Node] = {}
     if not path.is_file():
         return []
-    for line, row in Table(path, NODE_COLUMNS).rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            name, cores = f"node-{row.text('node_name')}", row.number("cpu_num", 0, CPU_MILLI_MAX / 1000)
-            if name in found:
-                raise BadField("a node occurs twice", name)
-            gpus = row.whole("gpu_capacity_num", 0, GPUS_MAX)
-            room = amounts(round(1000 * cores), round(MEMORY_GI_PER_CORE * GI * cores), gpus, PODS_PER_NODE)
-            found[name] = node_of(name, room, row.text("gpu_model"))
-        except BadField as error:
-            problems.add(str(path), error.reason, place(line, error))
-    return list(found.values())
+    return list(Table(path, NODE_COLUMNS).by_name(_node, problems, "a node").values())
+
+
+def _node(row: Row) -> tuple[str, Node]:
+    name, cores = f"node-{row.text('node_name')}", row.number("cpu_num", 0, CPU_MILLI_MAX / 1000)
+    gpus = row.whole("gpu_capacity_num", 0, GPUS_MAX)
+    room = amounts(round(1000 * cores), round(MEMORY_GI_PER_CORE * GI * cores), gpus, PODS_PER_NODE)
+    return name, node_of(name, room, row.text("gpu_model"))

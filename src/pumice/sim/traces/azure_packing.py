@@ -13,7 +13,7 @@ from typing import Any
 from pumice.model.pod import PodSpec
 from pumice.model.queue import PriorityClass, Queue
 from pumice.sim.traces.shapes import GI, Shapes
-from pumice.sim.traces.tables import BadField, number
+from pumice.sim.traces.tables import LINES_MAX, BadField, number
 from pumice.sim.traces.trace import Problems, Trace, TraceError, missing_columns
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import FOREVER, SimJob, SimTask
@@ -72,14 +72,17 @@ def read(path: Path) -> Trace:
 
 
 def _table(path: Path, database: Any, wanted: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the rows of the table with these columns. Raises: TraceError if there is none."""
+    """Return the rows of the table with these columns. Raises: TraceError if there is none, or too many rows."""
     names = [name for (name,) in database.execute("select name from sqlite_master where type = 'table' order by name")]
     columns = {name: [row[1] for row in database.execute(f"pragma table_info({_quoted(name)})")] for name in names}
     for name, found in columns.items():
         if set(wanted) <= set(found):
             listed = ", ".join(map(_quoted, wanted))
-            rows = database.execute(f"select {listed} from {_quoted(name)} order by rowid")
-            return [dict(zip(wanted, row, strict=True)) for row in rows]
+            query = f"select {listed} from {_quoted(name)} order by rowid limit {LINES_MAX + 1}"
+            rows = [dict(zip(wanted, row, strict=True)) for row in database.execute(query)]
+            if len(rows) > LINES_MAX:
+                raise TraceError(f"{path}: table {name[:60]}: more than {LINES_MAX:,} rows")
+            return rows
     best = max(columns.values(), key=lambda found: len(set(found) & set(wanted)), default=[])
     raise missing_columns(str(path), best, wanted)
 

@@ -22,7 +22,7 @@ from pumice.sim.traces.tables import (
     Row,
     Table,
     instant,
-    place,
+    plain_name,
 )
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
@@ -83,23 +83,16 @@ def _first_rows(path: Path) -> list[list[str]]:
 def read_jobs(table: Table, columns: Columns, namespace: str, queue_prefix: str = "") -> Jobs:
     """Return the jobs of a table. Rows that cannot be used are counted, and the rest is read."""
     shapes, problems = Shapes(), Problems()
-    found: list[tuple[float, _Job]] = []
-    seen: set[str] = set()
-    for line, row in table.rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            job = _job(_Fields(row, columns), shapes, line, queue_prefix)
-            if job.name in seen:
-                raise BadField("a name occurs twice", job.name)
-            seen.add(job.name)
-            found.append((job.submitted, job))
-        except BadField as error:
-            problems.add(str(table.path), error.reason, place(line, error))
-    first = min((submitted for submitted, _ in found), default=0.0)
-    jobs = [job.sim_job(namespace, submitted - first) for submitted, job in found]
+
+    def read_job(row: Row) -> tuple[str, _Job]:
+        job = _job(_Fields(row, columns), shapes, row.line, queue_prefix)
+        return job.name, job
+
+    found = table.by_name(read_job, problems).values()
+    first = min((job.submitted for job in found), default=0.0)
+    jobs = [job.sim_job(namespace, job.submitted - first) for job in found]
     queues = dict.fromkeys(job.queue for job in jobs)
-    priorities = {job.priority: f"priority-{job.priority}" for _, job in found if job.priority is not None}
+    priorities = {job.priority: f"priority-{job.priority}" for job in found if job.priority is not None}
     return Jobs(
         jobs,
         [Queue(name, uid=name) for name in queues],
@@ -183,8 +176,8 @@ def _job(fields: _Fields, shapes: Shapes, line: int, queue_prefix: str) -> _Job:
     submitted, duration = _times(fields)
     queue = fields.text("queue")
     return _Job(
-        name=_name(fields.text("job"), "job") if "job" in fields else f"job-{line:06d}",
-        queue=_name(queue_prefix + queue, "queue") if queue else "default",
+        name=plain_name(fields.text("job"), "job") if "job" in fields else f"job-{line:06d}",
+        queue=plain_name(queue_prefix + queue, "queue") if queue else "default",
         user=fields.text("user")[:_NAME_MAX],
         submitted=submitted,
         duration=duration,
@@ -223,9 +216,3 @@ def _spec(fields: _Fields, shapes: Shapes, pods: int) -> PodSpec:
         models if gpus else (),
         part,
     )
-
-
-def _name(text: str, what: str) -> str:
-    if not 1 <= len(text) <= _NAME_MAX or not text.isprintable() or "/" in text or " " in text:
-        raise BadField(f"{what} is empty, too long, or has spaces or /", text)
-    return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -49,23 +50,30 @@ def read_published(folder: Path, table: str, workload: str) -> dict[str, Publish
         raise PublishedError(f"{folder}: found no {table}")
     if path.stat().st_size > BYTES_MAX:
         raise PublishedError(f"{path}: found more than {BYTES_MAX >> 20} MB")
-    ours = {theirs: name for name, theirs in NAMES.items()}
     found: dict[str, list[tuple[float, ...]]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        levels = [name for name in rows.fieldnames or () if name.isdigit()]
-        if not {"workload", "sc_policy"} <= set(rows.fieldnames or ()) or not 1 <= len(levels) <= LEVELS_MAX:
-            raise PublishedError(f"{path}: wanted columns workload, sc_policy and 0, 1, 2 and so on")
-        if levels != [str(level) for level in range(len(levels))]:
-            raise PublishedError(f"{path}: wanted columns 0 to {len(levels) - 1}, in order")
-        for number, row in enumerate(rows):
-            if number >= ROWS_MAX:
-                raise PublishedError(f"{path}: found more than {ROWS_MAX:,} rows")
-            policy = ours.get(row["sc_policy"])
-            if row["workload"] == workload and policy is not None:
-                curve = tuple(_number(path, number + 2, row[level]) for level in levels)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for policy, curve in _curves(path, csv.DictReader(file), workload):
                 found.setdefault(policy, []).append(curve)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise PublishedError(f"{path}: is not a table in UTF-8: {error}") from None
     return {name: Published(tuple(curves)) for name, curves in found.items()}
+
+
+def _curves(path: Path, rows: csv.DictReader[str], workload: str) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield a policy, in our names, and a curve for each row of a workload. Raises: PublishedError."""
+    ours = {theirs: name for name, theirs in NAMES.items()}
+    levels = [name for name in rows.fieldnames or () if name.isdigit()]
+    if not {"workload", "sc_policy"} <= set(rows.fieldnames or ()) or not 1 <= len(levels) <= LEVELS_MAX:
+        raise PublishedError(f"{path}: wanted columns workload, sc_policy and 0, 1, 2 and so on")
+    if levels != [str(level) for level in range(len(levels))]:
+        raise PublishedError(f"{path}: wanted columns 0 to {len(levels) - 1}, in order")
+    for number, row in enumerate(rows):
+        if number >= ROWS_MAX:
+            raise PublishedError(f"{path}: found more than {ROWS_MAX:,} rows")
+        policy = ours.get(row["sc_policy"])
+        if row["workload"] == workload and policy is not None:
+            yield policy, tuple(_number(path, number + 2, row[level]) for level in levels)
 
 
 def _number(path: Path, line: int, text: str | None) -> float:

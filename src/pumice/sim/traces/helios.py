@@ -15,7 +15,7 @@ from pumice.model.resources import Resource
 from pumice.sim.traces.csv_columns import fixed
 from pumice.sim.traces.csv_jobs import read_jobs
 from pumice.sim.traces.shapes import GI, GPU, NODES_MAX, PODS_PER_NODE, amounts, uniform_nodes
-from pumice.sim.traces.tables import GPUS_MAX, BadField, Table, place
+from pumice.sim.traces.tables import GPUS_MAX, Row, Table
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 
 FILE, SIZES = "cluster_log.csv", "cluster_gpu_number.csv"
@@ -71,13 +71,10 @@ def _sizes(path: Path, problems: Problems) -> dict[str, float]:
     if not path.is_file():
         return found
     table = Table(path, ("date", "total"))
-    for line, row in table.rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            for name in table.columns:
-                if name != "date" and row.text(name):
-                    found[name] = max(found.get(name, 0.0), row.number(name, 0, GPUS_MAX))
-        except BadField as error:
-            problems.add(str(path), error.reason, place(line, error))
+
+    def sizes(row: Row) -> dict[str, float]:
+        return {name: row.number(name, 0, GPUS_MAX) for name in table.columns if name != "date" and row.text(name)}
+
+    for each in table.each(sizes, problems):
+        found |= {name: max(found.get(name, 0.0), gpus) for name, gpus in each.items()}
     return found

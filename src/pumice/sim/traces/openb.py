@@ -13,7 +13,7 @@ from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue
 from pumice.runtime.problems.problem import Problem
 from pumice.sim.traces.shapes import PODS_PER_NODE, Shapes, amounts, node_of
-from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, place
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, plain_name
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import FOREVER, SimJob, SimTask
@@ -37,19 +37,7 @@ def read(path: Path) -> Trace:
     table = Table(file, COLUMNS)
     timed = {"creation_time", "deletion_time"} <= set(table.columns)
     shapes, problems = Shapes(), Problems()
-    jobs: list[SimJob] = []
-    seen: set[str] = set()
-    for line, row in table.rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            job = _job(row, shapes, timed)
-            if job.name in seen:
-                raise BadField("a name occurs twice", job.name)
-            seen.add(job.name)
-            jobs.append(job)
-        except BadField as error:
-            problems.add(str(file), error.reason, place(line, error))
+    jobs = list(table.by_name(lambda row: _job(row, shapes, timed), problems).values())
     nodes, node_problems, node_file = _nodes_beside(file)
     return Trace(
         name=f"openb {file.stem.removeprefix('openb_pod_list_')}",
@@ -84,20 +72,9 @@ def trace_file(path: Path) -> Path:
 def read_specs(path: Path) -> tuple[list[PodSpec], list[Problem]]:
     """Return the requests of the pods in a list, including parts of GPUs, in its order. Equal ones are one object."""
     file = trace_file(path)
-    shapes, problems, seen = Shapes(), Problems(), set[str]()
-    found: list[PodSpec] = []
-    for line, row in Table(file, COLUMNS).rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            name = _name(row.text("name"))
-            if name in seen:
-                raise BadField("a name occurs twice", name)
-            seen.add(name)
-            found.append(_spec(row, shapes))
-        except BadField as error:
-            problems.add(str(file), error.reason, place(line, error))
-    return found, problems.listed()
+    shapes, problems = Shapes(), Problems()
+    found = Table(file, COLUMNS).by_name(lambda row: (plain_name(row.text("name")), _spec(row, shapes)), problems)
+    return list(found.values()), problems.listed()
 
 
 def node_list(path: Path, *, every_node: bool = False) -> Path:
@@ -111,21 +88,15 @@ def node_list(path: Path, *, every_node: bool = False) -> Path:
 def read_nodes(path: Path) -> tuple[list[Node], list[Problem]]:
     """Return the nodes of a node list."""
     problems = Problems()
-    nodes: dict[str, Node] = {}
-    for line, row in Table(path, NODE_COLUMNS).rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            name = _name(row.text("sn"))
-            if name in nodes:
-                raise BadField("a node occurs twice", name)
-            milli_cpu = row.whole("cpu_milli", 0, CPU_MILLI_MAX)
-            memory = MIB * row.whole("memory_mib", 0, MEMORY_MIB_MAX)
-            room = amounts(milli_cpu, memory, row.whole("gpu", 0, GPUS_MAX), PODS_PER_NODE)
-            nodes[name] = node_of(name, room, row.text("model"))
-        except BadField as error:
-            problems.add(str(path), error.reason, place(line, error))
+    nodes = Table(path, NODE_COLUMNS).by_name(_node, problems, "a node")
     return list(nodes.values()), problems.listed()
+
+
+def _node(row: Row) -> tuple[str, Node]:
+    name, milli_cpu = plain_name(row.text("sn")), row.whole("cpu_milli", 0, CPU_MILLI_MAX)
+    memory = MIB * row.whole("memory_mib", 0, MEMORY_MIB_MAX)
+    room = amounts(milli_cpu, memory, row.whole("gpu", 0, GPUS_MAX), PODS_PER_NODE)
+    return name, node_of(name, room, row.text("model"))
 
 
 def _nodes_beside(file: Path) -> tuple[list[Node] | None, list[Problem], str]:
@@ -135,12 +106,12 @@ def _nodes_beside(file: Path) -> tuple[list[Node] | None, list[Problem], str]:
     return None, [], ""
 
 
-def _job(row: Row, shapes: Shapes, timed: bool) -> SimJob:
-    name = _name(row.text("name"))
+def _job(row: Row, shapes: Shapes, timed: bool) -> tuple[str, SimJob]:
+    name = plain_name(row.text("name"))
     spec = _spec(row, shapes)
     arrival, seconds = _times(row) if timed else (float(row.line - 2), FOREVER)
     task = SimTask("pod", 1, spec)
-    return SimJob(NAMESPACE, name, "default", (task,), 1, seconds, arrival)
+    return name, SimJob(NAMESPACE, name, "default", (task,), 1, seconds, arrival)
 
 
 def _spec(row: Row, shapes: Shapes) -> PodSpec:
@@ -166,9 +137,3 @@ def _times(row: Row) -> tuple[float, float]:
     if deleted < began:
         raise BadField("deletion_time is before the start", row.text("deletion_time"))
     return created, deleted - began
-
-
-def _name(text: str) -> str:
-    if not 1 <= len(text) <= 200 or not text.isprintable() or "/" in text or " " in text:
-        raise BadField("a name is empty, too long, or has spaces or /", text)
-    return text

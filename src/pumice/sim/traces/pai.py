@@ -6,7 +6,6 @@ cluster-trace-gpu-v2020 (Weng et al., NSDI'22).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from msgspec import Struct
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import PODS_PER_NODE, Shapes, amounts, node_of
-from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, place
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GANG_PODS_MAX, GPUS_MAX, BadField, Row, Table, name_part, plain_name
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -69,18 +68,17 @@ def _tasks(table: Table, problems: Problems) -> dict[str, list[_Task]]:
     shapes = Shapes()
     found: dict[str, list[_Task]] = {}
     incomplete: set[str] = set()
-    for line, row in table.rows():
+
+    def read_task(row: Row) -> tuple[str, _Task]:
+        name = plain_name(row.text("job_name"))
         try:
-            if isinstance(row, BadField):
-                raise row
-            name = _name(row.text("job_name"))
-            try:
-                found.setdefault(name, []).append(_task(row, shapes, len(found.get(name, ()))))
-            except BadField:
-                incomplete.add(name)
-                raise
-        except BadField as error:
-            problems.add(str(table.path), error.reason, place(line, error))
+            return name, _task(row, shapes, len(found.get(name, ())))
+        except BadField:
+            incomplete.add(name)
+            raise
+
+    for name, task in table.each(read_task, problems):
+        found.setdefault(name, []).append(task)
     return {name: listed for name, listed in found.items() if listed and name not in incomplete}
 
 
@@ -103,7 +101,7 @@ def _task(row: Row, shapes: Shapes, number: int) -> _Task:
     )
     count = row.whole("inst_num", 1, GANG_PODS_MAX)
     # Roles are parts of the names of pods, and a job may have two tasks of one name.
-    role = re.sub(r"[^a-z0-9]+", "-", row.text("task_name").lower()).strip("-")[:40] or "task"
+    role = name_part(row.text("task_name"), 40, "task")
     return _Task(SimTask(f"{role}-{number}" if number else role, count, spec), began, ended)
 
 
@@ -129,41 +127,24 @@ def _arrival(name: str, tasks: Sequence[_Task], submitted: dict[str, tuple[float
 
 def _submitted(path: Path, problems: Problems) -> dict[str, tuple[float, str]]:
     """Return (arrival, user) by job; none without the file."""
-    found: dict[str, tuple[float, str]] = {}
     if not path.is_file():
-        return found
-    for line, row in Table(path, JOBS, JOBS).rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            found[_name(row.text("job_name"))] = (row.number("start_time", 0, SPAN_MAX_S), row.text("user")[:60])
-        except BadField as error:
-            problems.add(str(path), error.reason, place(line, error))
-    return found
+        return {}
+    return dict(Table(path, JOBS, JOBS).each(_submission, problems))
+
+
+def _submission(row: Row) -> tuple[str, tuple[float, str]]:
+    return plain_name(row.text("job_name")), (row.number("start_time", 0, SPAN_MAX_S), row.text("user")[:60])
 
 
 def _nodes(path: Path, problems: Problems) -> list[Node]:
-    found: dict[str, Node] = {}
     if not path.is_file():
         return []
-    for line, row in Table(path, MACHINES, MACHINES).rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            name = _name(row.text("machine"))
-            if name in found:
-                raise BadField("a machine occurs twice", name)
-            cpu = round(1000 * row.number("cap_cpu", 0, CPU_MILLI_MAX / 1000))
-            room = amounts(
-                cpu, GB * row.number("cap_mem", 0, _MEMORY_GB_MAX), row.whole("cap_gpu", 0, GPUS_MAX), PODS_PER_NODE
-            )
-            found[name] = node_of(name, room, row.text("gpu_type"))
-        except BadField as error:
-            problems.add(str(path), error.reason, place(line, error))
-    return list(found.values())
+    return list(Table(path, MACHINES, MACHINES).by_name(_node, problems, "a machine").values())
 
 
-def _name(text: str) -> str:
-    if not 1 <= len(text) <= 200 or not text.isprintable() or "/" in text or " " in text:
-        raise BadField("a name is empty, too long, or has spaces or /", text)
-    return text
+def _node(row: Row) -> tuple[str, Node]:
+    name = plain_name(row.text("machine"))
+    cpu = round(1000 * row.number("cap_cpu", 0, CPU_MILLI_MAX / 1000))
+    memory = GB * row.number("cap_mem", 0, _MEMORY_GB_MAX)
+    room = amounts(cpu, memory, row.whole("cap_gpu", 0, GPUS_MAX), PODS_PER_NODE)
+    return name, node_of(name, room, row.text("gpu_type"))

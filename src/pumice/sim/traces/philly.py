@@ -5,7 +5,6 @@ Source: ``cluster_job_log`` and ``cluster_machine_list`` of philly-traces (Jeon 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from pumice.model.node import Node
 from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, node_of
-from pumice.sim.traces.tables import GPUS_MAX, BadField, Table, instant, place, read_json
+from pumice.sim.traces.tables import GPUS_MAX, BadField, Row, Table, instant, name_part, place, read_json
 from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -79,7 +78,7 @@ def _entries(path: Path) -> list[Any]:
 def _job(entry: Any) -> _Job:
     if not isinstance(entry, dict):
         raise BadField("an entry is not a job", kind_of(entry))
-    name = _label(_text(entry, "jobid"))
+    name = name_part(_text(entry, "jobid"))
     attempts = entry.get("attempts")
     if not isinstance(attempts, list) or not attempts:
         raise BadField("a job has no attempt", name)
@@ -95,7 +94,9 @@ def _job(entry: Any) -> _Job:
     if seconds > SPAN_MAX_S:
         raise BadField("attempts take more than 100 years", name)
     submitted = instant(_text(entry, "submitted_time"), "submitted_time")
-    return _Job(name, f"vc-{_label(_text(entry, 'vc'))}", _text(entry, "user")[:60], submitted, seconds, dict(servers))
+    return _Job(
+        name, f"vc-{name_part(_text(entry, 'vc'))}", _text(entry, "user")[:60], submitted, seconds, dict(servers)
+    )
 
 
 def _servers(attempt: Any) -> Counter[int]:
@@ -124,11 +125,6 @@ def _text(entry: dict[str, Any], name: str) -> str:
     return found
 
 
-def _label(text: str) -> str:
-    """Return a text as a part of Kubernetes names."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "x"
-
-
 def _sim_job(job: _Job, first: float, shapes: Shapes) -> SimJob:
     tasks = tuple(
         SimTask(f"gpus-{gpus}", count, shapes.pod(1000 * CPU_PER_GPU * gpus, MEMORY_GI_PER_GPU * GI * gpus, gpus))
@@ -139,19 +135,13 @@ def _sim_job(job: _Job, first: float, shapes: Shapes) -> SimJob:
 
 
 def _nodes(path: Path, problems: Problems) -> list[Node]:
-    found: dict[str, Node] = {}
     if not path.is_file():
         return []
-    for line, row in Table(path, _MACHINE_COLUMNS, _MACHINE_COLUMNS).rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            gpus = row.whole("number of GPUs", 0, GPUS_MAX)
-            room = amounts(1000 * CPU_PER_GPU * gpus, MEMORY_GI_PER_GPU * GI * gpus, gpus, PODS_PER_NODE)
-            name = _label(row.text("machineId"))
-            if name in found:
-                raise BadField("a machine occurs twice", name)
-            found[name] = node_of(name, room, f"GPU-{row.text('single GPU mem')}")
-        except BadField as error:
-            problems.add(str(path), error.reason, place(line, error))
-    return list(found.values())
+    return list(Table(path, _MACHINE_COLUMNS, _MACHINE_COLUMNS).by_name(_node, problems, "a machine").values())
+
+
+def _node(row: Row) -> tuple[str, Node]:
+    gpus = row.whole("number of GPUs", 0, GPUS_MAX)
+    room = amounts(1000 * CPU_PER_GPU * gpus, MEMORY_GI_PER_GPU * GI * gpus, gpus, PODS_PER_NODE)
+    name = name_part(row.text("machineId"))
+    return name, node_of(name, room, f"GPU-{row.text('single GPU mem')}")

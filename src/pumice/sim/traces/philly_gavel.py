@@ -16,7 +16,7 @@ from typing import Any
 from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
-from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, number, place, read_json, whole
+from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, name_part, number, place, read_json, whole
 from pumice.sim.traces.trace import Problems, Trace, TraceError, did_you_mean
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
@@ -43,7 +43,7 @@ def read(path: Path) -> Trace:
     jobs: list[SimJob] = []
     names: dict[str, Path] = {}
     for file in files:
-        stem = _label(file.stem)
+        stem = name_part(file.stem)
         if stem in names:
             raise TraceError(f"{file}: its queue vc-{stem} is that of {names[stem]} already")
         names[stem] = file
@@ -134,11 +134,6 @@ def _job(
     if seconds > SPAN_MAX_S:
         raise BadField("total_steps take more than 100 years", fields[places[0]])
     return SimJob(NAMESPACE, name, queue, workers(size), size, seconds, arrival)
-
-
-def _label(stem: str) -> str:
-    """Return a file's stem as a part of Kubernetes names."""
-    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:60] or "x"
 
 
 def _find_throughputs(folder: Path) -> Path:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pumice.model.instants import epoch_of
-from pumice.sim.traces.trace import TraceError, missing_columns
+from pumice.sim.traces.trace import Problems, TraceError, missing_columns
 
 LINE_BYTES_MAX = 65_536
 LINES_MAX = 5_000_000
@@ -26,6 +27,8 @@ GPUS_MAX = 100_000
 _NAMED_MAX = 10
 #: The unit of columns with dates.
 DATE = "date"
+_NAME_MAX = 200
+T = TypeVar("T")
 
 
 class BadField(ValueError):
@@ -132,6 +135,18 @@ def instant(text: str, name: str) -> float:
     return found
 
 
+def plain_name(text: str, what: str = "a name") -> str:
+    """Return the name in a field. Raises: BadField for one that no object can have."""
+    if not 1 <= len(text) <= _NAME_MAX or not text.isprintable() or "/" in text or " " in text:
+        raise BadField(f"{what} is empty, too long, or has spaces or /", text)
+    return text
+
+
+def name_part(text: str, most: int = 60, default: str = "x") -> str:
+    """Return a text as a part of Kubernetes names, ``default`` if nothing of it can be one."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:most] or default
+
+
 class Row:
     """A line of a table with named columns."""
 
@@ -184,6 +199,34 @@ class Table:
                 yield line, Row(line, fields, places, self._used)
             else:
                 yield line, BadField(f"a row does not have {count} fields", f"{len(fields)} fields")
+
+    def each(self, read: Callable[[Row], T], problems: Problems) -> Iterator[T]:
+        """Yield what ``read`` makes of each row. A row for which it raises BadField, or of the wrong length, is counted
+        among the problems."""
+        for line, row in self.rows():
+            try:
+                if isinstance(row, BadField):
+                    raise row
+                found = read(row)
+            except BadField as error:
+                problems.add(str(self.path), error.reason, place(line, error))
+            else:
+                yield found
+
+    def by_name(self, read: Callable[[Row], tuple[str, T]], problems: Problems, what: str = "a name") -> dict[str, T]:
+        """Return by name what ``read`` makes of each row, as ``each`` does. ``what`` has a name: that of the first row
+        which has it."""
+        found: dict[str, T] = {}
+
+        def once(row: Row) -> tuple[str, T]:
+            name, value = read(row)
+            if name in found:
+                raise BadField(f"{what} occurs twice", name)
+            return name, value
+
+        for name, value in self.each(once, problems):
+            found[name] = value
+        return found
 
     def notes(self) -> list[str]:
         """Return a sentence about columns that no row was asked for so far, if there are any."""

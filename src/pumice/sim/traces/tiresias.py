@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from pumice.model.node import Node
+from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode, HyperNodeMember
 from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
@@ -32,25 +33,7 @@ def read(path: Path) -> Trace:
     table = Table(file, COLUMNS)
     problems = Problems()
     spec = Shapes().pod(POD_CPU * 1000, POD_MEMORY_GI * GI, 1)
-    jobs: list[SimJob] = []
-    for line, row in table.rows():
-        try:
-            if isinstance(row, BadField):
-                raise row
-            size = row.whole("num_gpu", 1, GANG_PODS_MAX)
-            jobs.append(
-                SimJob(
-                    NAMESPACE,
-                    f"dl-{line:05d}",
-                    "default",
-                    (SimTask("worker", size, spec),),
-                    size,
-                    row.number("duration", 0, SPAN_MAX_S),
-                    row.number("submit_time", 0, SPAN_MAX_S),
-                )
-            )
-        except BadField as error:
-            problems.add(str(file), error.reason, place(line, error))
+    jobs = list(table.each(lambda row: _job(row, spec), problems))
     cluster = file.parent / CLUSTER_FILE
     nodes, racks = read_cluster(cluster) if cluster.is_file() else (None, [])
     return Trace(
@@ -66,6 +49,12 @@ def read(path: Path) -> Trace:
         ],
         problems=problems.listed(),
     )
+
+
+def _job(row: Row, spec: PodSpec) -> SimJob:
+    size, name = row.whole("num_gpu", 1, GANG_PODS_MAX), f"dl-{row.line:05d}"
+    seconds, arrival = (row.number(column, 0, SPAN_MAX_S) for column in ("duration", "submit_time"))
+    return SimJob(NAMESPACE, name, "default", (SimTask("worker", size, spec),), size, seconds, arrival)
 
 
 def read_cluster(path: Path) -> tuple[list[Node], list[HyperNode]]:

@@ -166,10 +166,12 @@ def test_published_tables_are_read_by_workload_and_policy(tmp_path: Path) -> Non
         ("a,b\n", "wanted columns workload"),
         ("workload,sc_policy,1,2\n", "wanted columns 0 to 1"),
         ("workload,sc_policy,0\nw,06-FGD,x\n", "line 2: found 'x', wanted a number"),
+        ("workload,sc_policy,0\nw,\xff,1\n", "is not a table in UTF-8"),
+        (f"workload,sc_policy,0\nw,{'x' * 200_000},1\n", "is not a table in UTF-8: field larger than field limit"),
     ],
 )
 def test_published_tables_that_mean_nothing_are_refused(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / ALLOCATION).write_text(text)
+    (tmp_path / ALLOCATION).write_text(text, encoding="latin-1")
     with pytest.raises(PublishedError, match=said):
         read_published(tmp_path, ALLOCATION, "w")
     with pytest.raises(PublishedError, match="found no"):

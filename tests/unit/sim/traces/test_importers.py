@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pumice.model.devices.gpu import GpuShare
+from pumice.sim.traces import azure_packing
 from pumice.sim.traces.recognise import READERS, recognise
 from pumice.sim.traces.trace import Trace, TraceError
 
@@ -206,6 +207,13 @@ def azure(path: Path, *requests: tuple[object, ...]) -> Path:
         database.executemany("insert into requests values (?,?,?,?,?,?)", requests)
     database.close()
     return path
+
+
+def test_azure_tables_of_very_many_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(azure_packing, "LINES_MAX", 2)
+    file = azure(tmp_path / "a.sqlite", *((vm, 1, 1, 0, 0.0, 1.0) for vm in range(3)))
+    with pytest.raises(TraceError, match="table requests: more than 2 rows"):
+        read(file)
 
 
 def test_azure_machines_are_parts_of_one_kind(tmp_path: Path) -> None:
