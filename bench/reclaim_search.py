@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from bench.small_cases import solved
 from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.model.events import Object
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, podgroup, queue, resource, run
@@ -110,7 +111,7 @@ def cluster_of(case: Case) -> Store:
         queue("b", deserved=resource(sum(case.gang))),
         queue("kept", reclaimable=False),
     ]
-    objects = [*queues, *(node(f"n{i}", cpu=size, memory="64Gi") for i, size in enumerate(case.nodes))]
+    objects: list[Object] = [*queues, *(node(f"n{i}", cpu=size, memory="64Gi") for i, size in enumerate(case.nodes))]
     for where, held in enumerate(case.held):
         for i, size in enumerate(held):
             name = f"a{where}{i}"

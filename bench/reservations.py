@@ -111,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reservations", type=int, default=1, help="jobs that have one at a time, at most")
     given = parser.parse_args(arguments)
-    arguments = {"after": "24h", "reservations": given.reservations}
-    reserve: dict[str, object] = {"name": "ours/reserve", "arguments": arguments}
+    settings = {"after": "24h", "reservations": given.reservations}
+    reserve: dict[str, object] = {"name": "ours/reserve", "arguments": settings}
     clusters = {"with": Cluster(policy_of(reserve), given.seed), "without": Cluster(policy_of(), given.seed)}
     took: dict[str, list[float]] = {name: [] for name in clusters}
     for _ in range(given.cycles):

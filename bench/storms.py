@@ -60,7 +60,7 @@ def _within(seed: int, dialect: str, nodes: int) -> bool:
         return False
     result = json.loads(run.stdout)
     each = [result[name] / result["equal"] for name in ("first", "next")]
-    within = max(each) <= _MOST and result["mb"] <= _MOST_MB
+    within: bool = max(each) <= _MOST and result["mb"] <= _MOST_MB
     text = (
         f"{result['first']:.2f} s ({each[0]:.1f}), then {result['next']:.2f} s ({each[1]:.1f}), {result['mb']:.0f} MB"
     )

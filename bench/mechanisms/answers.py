@@ -10,7 +10,7 @@ two runs of whole cycles do not. Answers that are recalled and kept by hand are 
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from time import process_time
 from typing import Any
@@ -28,7 +28,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.get, self.by_row = Memo.get, Memo.by_row
-        self.saved: Counter[str] = Counter()
+        self.saved: dict[str, float] = defaultdict(float)
         self.built_s = 0.0
         self._inside = False
 
@@ -70,7 +70,7 @@ def main(workloads: Sequence[str]) -> int:
         with patch.object(Memo, "get", answers.got), patch.object(Memo, "by_row", answers.got_by_row):
             cycles_s = mechanisms.run_here("", name, "cpu")["cpu_s"] - answers.built_s
         print(f"{name}: {cycles_s:.2f} CPU s")
-        for each, saved in answers.saved.most_common():
+        for each, saved in sorted(answers.saved.items(), key=lambda item: -item[1]):
             print(f"  {100 * saved / cycles_s:6.2f} % {each}")
     return 0
 

@@ -23,7 +23,7 @@ class Fcfs:
 
 
 CONF = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: fcfs}, {name: gang}]}]\n'
-FCFS = [CONF, Fcfs]
+FCFS: list[str | type] = [CONF, Fcfs]
 #: EASY backfilling: the oldest job that does not fit keeps its place, and none that starts before it delays it.
 EASY = (
     'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: ours/reserve, arguments: {after: 0s}}, {name: gang}]}]\n'

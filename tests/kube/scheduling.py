@@ -29,7 +29,7 @@ from pumice.kube.scheduler.cluster import KubeCluster
 from pumice.kube.writers.writing import Limits, Writing
 from pumice.model.decisions import Bind, Evict
 from pumice.model.devices.claims import DeviceClass, ResourceClaim, ResourceSlice
-from pumice.model.events import Event, Seen, Undone
+from pumice.model.events import Event, Object, Seen, Undone
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -45,9 +45,9 @@ from tests.kube.objects import node, pod
 from tests.kube.reflecting import FAST
 from tests.kube.waiting import happens, until
 
-FOLLOWED = {PODS: Pod, NODES: Node, POD_GROUPS: PodGroup, QUEUES: Queue}
+FOLLOWED: dict[Kind, type[Object]] = {PODS: Pod, NODES: Node, POD_GROUPS: PodGroup, QUEUES: Queue}
 #: What claims of devices and of volumes rest on, followed by who asks for it.
-CLAIMED = {
+CLAIMED: dict[Kind, type[Object]] = {
     DEVICE_CLASSES: DeviceClass,
     RESOURCE_SLICES: ResourceSlice,
     RESOURCE_CLAIMS: ResourceClaim,
@@ -147,7 +147,7 @@ async def scheduling(
     ]
     for name in nodes:
         await client.post(NODES.list_path, node(name))
-    tasks = [asyncio.create_task(each.run()) for each in (cluster, *reflectors)]
+    tasks = [asyncio.create_task(run) for run in (cluster.run(), *(each.run() for each in reflectors))]
     try:
         for reflector in reflectors:
             await happens(reflector.synced)

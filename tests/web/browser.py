@@ -101,7 +101,8 @@ class Page:
             message = await self._socket.receive_json()
             if message.get("id") == self._count:
                 assert "error" not in message, (method, message["error"])
-                return message["result"]
+                result: dict[str, Any] = message["result"]
+                return result
             self._note(message.get("method"), message.get("params", {}))
 
     def _note(self, method: str | None, params: dict[str, Any]) -> None:
