@@ -20,7 +20,6 @@ from pumice.api import (
     ROWS,
     Bool,
     Code,
-    DurationError,
     FilterResult,
     Job,
     NodeRows,
@@ -34,17 +33,16 @@ from pumice.api import (
     TaskRun,
     Unfit,
     Vote,
-    duration_or,
-    parse_duration,
     plugin,
     points,
 )
 from pumice.framework.cycle.ports import OutsideError
 from pumice.model.plain_words import kind_of
 from pumice.volcano import extender_objects as objects
+from pumice.volcano.durations import argument_s, duration_problems
 
 # Bounded, because the cycle waits for each answer: a long timeout would stop the scheduling of all jobs.
-TIMEOUT_S, TIMEOUT_MAX_S = 1.0, 30.0
+TIMEOUT, TIMEOUT_MAX_S = "1s", 30.0
 #: Seconds after which the program is asked again although nothing has changed.
 AGAIN_S = 5.0
 # Texts of the program end up in conditions and logs, so their length is bounded.
@@ -69,7 +67,7 @@ class Extender:
         ssn: Session,
         *,
         extender_urlPrefix: str = "",
-        extender_httpTimeout: str = "1s",
+        extender_httpTimeout: str = TIMEOUT,
         extender_ignorable: bool = False,
         extender_managedResources: Any = None,
         extender_onSessionOpenVerb: str = "",
@@ -115,10 +113,7 @@ class Extender:
         if extender_urlPrefix and not _is_url(extender_urlPrefix):
             found = extender_urlPrefix[:80]
             yield f"argument extender.urlPrefix: found {found!r}, wanted http:// or https:// and a host"
-        try:
-            parse_duration(extender_httpTimeout)
-        except DurationError:
-            yield f"argument extender.httpTimeout: found {extender_httpTimeout[:80]!r}, wanted a duration such as 1s"
+        yield from duration_problems("extender.httpTimeout", extender_httpTimeout, TIMEOUT)
         given = extender_managedResources
         if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
             yield f"argument extender.managedResources: found {kind_of(given)}, wanted a list of names"
@@ -340,8 +335,7 @@ def _is_url(text: str) -> bool:
 
 def _seconds(text: str) -> float:
     """Return a bounded timeout, or the default."""
-    found = duration_or(text, TIMEOUT_S)
-    return min(found, TIMEOUT_MAX_S) if found > 0 else TIMEOUT_S
+    return min(argument_s(text, TIMEOUT) or argument_s(TIMEOUT, TIMEOUT), TIMEOUT_MAX_S)
 
 
 def _names(given: object) -> frozenset[str]:

@@ -18,19 +18,17 @@ from pumice.api import (
     MEMORY,
     AnyArray,
     Bool,
-    DurationError,
     Session,
     TaskRows,
-    duration_or,
-    parse_duration,
     plugin,
     points,
 )
 from pumice.model.plain_words import kind_of
+from pumice.volcano.durations import argument_s, duration_problems
 from pumice.volcano.scorers.node_usage import node_usage
 
 STRATEGY = "lowNodeUtilization"
-DEFAULT_INTERVAL = 300.0
+DEFAULT_INTERVAL = "5m"
 RAN_AT = "rescheduling.ran_at"
 _AMOUNTS = [CPU, MEMORY]
 _NAMES = ("cpu", "memory")
@@ -67,10 +65,10 @@ class Rescheduling:
     """
 
     def __init__(
-        self, ssn: Session, *, interval: str = "5m", metricsPeriod: str = "5m", strategies: Any = None
+        self, ssn: Session, *, interval: str = DEFAULT_INTERVAL, metricsPeriod: str = "5m", strategies: Any = None
     ) -> None:
         self.ssn = ssn
-        self.interval = max(0.0, duration_or(interval, DEFAULT_INTERVAL))
+        self.interval = argument_s(interval, DEFAULT_INTERVAL)
         self.limits = Limits.read(strategies)
         ran_at = ssn.snapshot.notes.get(RAN_AT)
         # The time of the last run is a note of the snapshot, and not a field of the process: a cycle remains a function
@@ -81,10 +79,7 @@ class Rescheduling:
     @staticmethod
     def problems(*, interval: str, metricsPeriod: str, strategies: object) -> Iterator[str]:
         """Yield problems with the arguments."""
-        try:
-            parse_duration(interval)
-        except DurationError:
-            yield f"argument interval: found {interval[:80]!r}, wanted a duration such as 5m; it is 5m"
+        yield from duration_problems("interval", interval, DEFAULT_INTERVAL)
         if strategies is not None and not isinstance(strategies, list):
             yield f"argument strategies: found {kind_of(strategies)}, wanted a list of {{name, params}}"
             return

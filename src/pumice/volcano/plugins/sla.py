@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pumice.api import (
@@ -20,6 +22,7 @@ from pumice.api import (
     points,
 )
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS
+from pumice.volcano.durations import argument_s, duration_problems
 
 
 @plugin("sla", spelled=("sla-waiting-time",))
@@ -33,13 +36,18 @@ class Sla:
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "", evictsForPart: bool = False) -> None:
         self.ssn, self.evicts_for_part = ssn, evictsForPart
-        self.common = max(0.0, duration_or(sla_waiting_time, 0.0))
+        self.common = argument_s(sla_waiting_time, "")
         stamps = ssn.tables.jobs.stamps
         assert stamps is not None
         self.waits: F64 = ssn.memo.by_row("sla.waits", (self.common,), stamps, self._waits_of)
         # If no job has a deadline, both hooks would only abstain.
         no_deadlines = not (self.waits[ssn.live_jobs] > 0).any()
         self.unused_points = (points.job_enqueueable, points.job_pipelined) if no_deadlines else ()
+
+    @staticmethod
+    def problems(*, sla_waiting_time: str, evictsForPart: bool) -> Iterator[str]:
+        """Yield problems with the arguments."""
+        yield from duration_problems("sla-waiting-time", sla_waiting_time, "", such_as="1h")
 
     def _waits_of(self, rows: AnyArray) -> F64:
         """Return the waiting time of jobs. Shape (rows,)."""

@@ -19,7 +19,6 @@ from pumice.api import (
     Bool,
     Candidates,
     Code,
-    DurationError,
     FilterResult,
     Job,
     JobRows,
@@ -31,17 +30,16 @@ from pumice.api import (
     TaskStatus,
     Unfit,
     Vote,
-    duration_or,
-    parse_duration,
     plugin,
     points,
 )
 from pumice.model.pod import REVOCABLE_ZONE_KEY
 from pumice.model.workloads.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION
 from pumice.placing.derived import derived
+from pumice.volcano.durations import argument_s, duration_problems
 from pumice.volcano.revocable import WindowError, Zones, parse_window
 
-DEFAULT_PERIOD = 60.0
+DEFAULT_PERIOD = "1m"
 EVICTED_AT = "tdm.evicted_at"
 # Unresolvable, since evicting pods of the node would not make the task revocable.
 NOT_ALLOWED = Unfit("not allow to dispatch to revocable node", Code.UNRESOLVABLE)
@@ -58,10 +56,14 @@ class Tdm:
     """
 
     def __init__(
-        self, ssn: Session, *, tdm_evict_period: str = "1m", tdm_revocable_zone_: Mapping[str, str] | None = None
+        self,
+        ssn: Session,
+        *,
+        tdm_evict_period: str = DEFAULT_PERIOD,
+        tdm_revocable_zone_: Mapping[str, str] | None = None,
     ) -> None:
         self.ssn = ssn
-        self.period = max(0.0, duration_or(tdm_evict_period, DEFAULT_PERIOD))
+        self.period = argument_s(tdm_evict_period, DEFAULT_PERIOD)
         self.zones = Zones.read(tdm_revocable_zone_ or {})
         # Zones as numbers, because filters compare those of all nodes at once.
         label = derived(ssn).label(REVOCABLE_ZONE_KEY)
@@ -86,10 +88,7 @@ class Tdm:
                 parse_window(text)
             except WindowError as error:
                 yield f"argument tdm.revocable-zone.{zone}: {error}; the zone would never be open"
-        try:
-            parse_duration(tdm_evict_period)
-        except DurationError:
-            yield f"argument tdm.evict.period: found {tdm_evict_period[:80]!r}, wanted a duration such as 1m; it is 1m"
+        yield from duration_problems("tdm.evict.period", tdm_evict_period, DEFAULT_PERIOD)
 
     def _preemptable_of(self, rows: AnyArray) -> AnyArray:
         """Return whether jobs are preemptable. Shape (rows,)."""

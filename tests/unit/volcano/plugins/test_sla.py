@@ -12,6 +12,7 @@ from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.errors import PolicyError
 from pumice.model.workloads.podgroup import SLA_ANNOTATIONS
 from pumice.testing.build import cluster, node, podgroup, pods, run, session
 from tests.unit.volcano.evicting import LEVELS, gang
@@ -37,11 +38,15 @@ def group(name: str, wait: str = "", creation: float = 0.0) -> Any:
         pytest.param("1m", "1h", 60.0, id="its own before the common one"),
         pytest.param("soon", "1h", 3600.0, id="unless it cannot be read"),
         pytest.param("-1m", "", 0.0, id="none below nothing"),
-        pytest.param("", "soon", 0.0, id="none that cannot be read"),
     ],
 )
 def test_how_long_a_job_waits(own: str, common: str, seconds: float) -> None:
     assert opened(group("g", own), common=common).hooks.plugin("sla").waits[0] == seconds
+
+
+def test_a_common_time_that_is_no_duration_is_reported() -> None:
+    with pytest.raises(PolicyError, match="argument sla-waiting-time: found 'soon', wanted a duration such as 1h"):
+        opened(common="soon")
 
 
 @pytest.mark.parametrize(
