@@ -25,9 +25,9 @@ from pumice.sim.namespace_status import NamespaceStatus
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import NO_OBSERVERS, PLAIN, Observers, SimSettings
 from pumice.sim.shell import Shell
-from pumice.sim.workloads.language import spoken
+from pumice.sim.workloads.language import in_language
 from pumice.sim.workloads.shake import shaken
-from pumice.sim.workloads.work import TimeShift, Work
+from pumice.sim.workloads.work import Work, arriving
 from pumice.sim.world import Ending, SimResult, Simulation
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     """
     if settings.shake_s > 0:
         scene = shaken(scene, settings.shake_s, _dice(settings.seed, _SHAKE))
-    scene, left_out = spoken(scene, policy.dialect)
+    scene, left_out = in_language(scene, policy.dialect)
     cluster = SimCluster(Engine(settings.start))
     controller = Controller(cluster)
     if left_out:
@@ -153,7 +153,7 @@ def _why_not_alone(
     cluster = SimCluster(Engine(now))
     controller = Controller(cluster)
     shell = Shell(cluster, policy)
-    Scene(scene.objects, (TimeShift(work, 0.0),)).enter(cluster, controller)
+    Scene(scene.objects, (arriving(work, 0.0),)).enter(cluster, controller)
     result = Simulation(cluster, controller, shell.cycle, circles_max=settings.circles_max).run()
     waiting = next(_waiting(controller, result, shell.nearest()), None)
     return None if waiting is None else waiting.why

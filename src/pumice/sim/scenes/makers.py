@@ -24,7 +24,7 @@ from pumice.sim.controller import Controller, JobRun
 from pumice.sim.engine import EventId
 from pumice.sim.scenes.manifests import MADE_PODS_MAX, ManifestJob
 from pumice.sim.workloads.spans import DURATION_ANNOTATION
-from pumice.sim.workloads.work import TimeShift, Work
+from pumice.sim.workloads.work import Work, arriving
 
 _Which = tuple[str, str]  # kind, and namespace/name
 
@@ -134,11 +134,8 @@ class Makers:
                 )
                 return
             work = ManifestJob(job, self._priorities)
-            self._controller.submit(TimeShift(work, self._now_s()))
-        except FieldError as error:
-            self._say(f"{which[0]} {which[1]}: {error}")
-            return
-        except ValueError as error:
+            self._controller.submit(arriving(work, self._now_s()))
+        except (FieldError, ValueError) as error:
             self._say(f"{which[0]} {which[1]}: {error}")
             return
         self._of[work.key] = which, name

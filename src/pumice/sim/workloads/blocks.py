@@ -12,7 +12,7 @@ from typing import overload
 from msgspec.structs import replace
 
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.workloads.work import TimeShift, Work
+from pumice.sim.workloads.work import Work, arriving
 
 #: Blocks of one workload. A year has 366 days.
 BLOCKS_MAX = 1000
@@ -62,6 +62,6 @@ class Blocks(Sequence[Scene]):
     def _block(self, number: int) -> Scene:
         begins = self._first + number * self._span_s
         works = (
-            TimeShift(work, work.arrival_s - begins) for work in self._scene.works if self._number_of(work) == number
+            arriving(work, work.arrival_s - begins) for work in self._scene.works if self._number_of(work) == number
         )
         return replace(self._scene, works=tuple(works))

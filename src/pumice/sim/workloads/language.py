@@ -7,43 +7,49 @@ parts of GPUs itself; in Volcano's, jobs that request them are left out.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from pumice.framework.plugin.registry import Dialect
+from pumice.model.events import Object
 from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.model.workloads.gang import Gang
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.workloads.work import SimJob, Work
 
-_SHARERS = "kai"
-_ANY = Quota(None, None, 1.0)
+_SHARES_GPUS = "kai"
+_NO_LIMIT = Quota(None, None, 1.0)
+_UNLIMITED = QueueSharing(_NO_LIMIT, _NO_LIMIT, _NO_LIMIT)
 
 
-def spoken(scene: Scene, dialect: Dialect) -> tuple[Scene, str]:
+def in_language(scene: Scene, dialect: Dialect) -> tuple[Scene, str]:
     """Return the scene with jobs of traces in the language, and what was left out of it, "" for nothing."""
-    if dialect.name == _SHARERS:
+    if dialect.name == _SHARES_GPUS:
         named = {work.queue for work in scene.works if isinstance(work, SimJob)}
-        objects = tuple(_free(obj) if isinstance(obj, Queue) and obj.name in named else obj for obj in scene.objects)
-        works = tuple(_as_of(work, dialect) for work in scene.works)
+        objects = tuple(_without_limits(obj, named) for obj in scene.objects)
+        works = tuple(_job_in(work, dialect) for work in scene.works)
         return replace(scene, objects=objects, works=works), ""
-    kept = tuple(work for work in scene.works if not _shares(work))
-    gone = len(scene.works) - len(kept)
-    if not gone:
+    kept = tuple(work for work in scene.works if not _asks_for_part(work))
+    left_out = len(scene.works) - len(kept)
+    if not left_out:
         return scene, ""
-    said = f"{gone:,} jobs ask for a part of a GPU and are left out: use a policy with `dialect: {_SHARERS}`"
+    said = f"{left_out:,} jobs ask for a part of a GPU and are left out: use a policy with `dialect: {_SHARES_GPUS}`"
     return replace(scene, works=kept), said
 
 
-def _as_of(work: Work, dialect: Dialect) -> Work:
+def _job_in(work: Work, dialect: Dialect) -> Work:
     if not isinstance(work, SimJob):
         return work
     return replace(work, scheduler=dialect.scheduler, gang=Gang(), waits_for_admission=False)
 
 
-def _free(queue: Queue) -> Queue:
-    """Return a queue without limits in place of one without amounts in KAI's terms, which could hold nothing."""
-    return queue if queue.sharing is not None else replace(queue, sharing=QueueSharing(_ANY, _ANY, _ANY))
+def _without_limits(obj: Object, named: Collection[str]) -> Object:
+    """Return a queue of these names without limits: one without amounts in KAI's terms could hold nothing."""
+    if isinstance(obj, Queue) and obj.name in named and obj.sharing is None:
+        return replace(obj, sharing=_UNLIMITED)
+    return obj
 
 
-def _shares(work: Work) -> bool:
+def _asks_for_part(work: Work) -> bool:
     return isinstance(work, SimJob) and any(task.spec.gpu_share is not None for task in work.tasks)

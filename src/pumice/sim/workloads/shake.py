@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.sim.scenes.scene import Scene
-from pumice.sim.workloads.work import TimeShift
+from pumice.sim.workloads.work import arriving
 
 
 def shaken(scene: Scene, by_s: float, dice: np.random.Generator) -> Scene:
@@ -23,6 +23,6 @@ def shaken(scene: Scene, by_s: float, dice: np.random.Generator) -> Scene:
             works.append(work)
             continue
         earliest = max(work.arrival_s - by_s, 0.0)
-        works.append(TimeShift(work, float(dice.uniform(earliest, work.arrival_s + by_s))))
+        works.append(arriving(work, float(dice.uniform(earliest, work.arrival_s + by_s))))
     works.sort(key=lambda work: (work.arrival_s, work.key))
     return replace(scene, works=tuple(works))

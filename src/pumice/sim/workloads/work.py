@@ -216,8 +216,16 @@ class LooseGang(Struct, frozen=True):
         return self.group, ((pod.spec, 1) for pod in self.pods)
 
 
-class TimeShift(Struct, frozen=True):
-    """Work at another time."""
+def arriving(work: Work, at_s: float) -> Work:
+    """Return the work with another time of arrival."""
+    # A job of a trace stays one, because ``sim.workloads.language`` changes those and no other work.
+    if isinstance(work, SimJob):
+        return replace(work, arrival_s=at_s)
+    return _Shifted(work.work if isinstance(work, _Shifted) else work, at_s)
+
+
+class _Shifted(Struct, frozen=True):
+    """Work that arrives at another time than it says itself."""
 
     work: Work
     arrival_s: float

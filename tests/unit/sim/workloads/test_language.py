@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy
 from pumice.runtime.policy.conf import policy_of
@@ -16,6 +17,7 @@ from pumice.sim.run import Run, simulate
 from pumice.sim.scenes.inputs import read_inputs
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.settings import Observers, SimSettings
+from pumice.sim.workloads.work import arriving
 from tests.unit.cli.kit import run
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -54,6 +56,15 @@ def test_parts_of_gpus_run_together_as_far_as_they_fill_one(piece: Path) -> None
     found, ran = starts(piece, KAI)
     assert found == {"p0": 0, "p1": 0, "p2": 0, "p4": 10, "p3": 400}, "p3 needs what p0 has until then"
     assert not ran.result.problems
+
+
+def test_jobs_whose_arrival_was_moved_are_changed_as_well(piece: Path) -> None:
+    moved = replace(scene(piece), works=tuple(arriving(work, work.arrival_s + 5) for work in scene(piece).works))
+    ran = simulate(moved, policy(KAI))
+    assert not ran.waiting
+    assert len(ran.result.history.jobs) == 5
+    (said,) = simulate(scene(piece), policy(VOLCANO), SimSettings(shake_s=5.0)).result.problems
+    assert said.startswith("3 jobs ask for a part of a GPU and are left out")
 
 
 def test_volcano_leaves_them_out_and_says_so(piece: Path) -> None:
