@@ -8,7 +8,9 @@ import pytest
 
 from pumice.model.manifest import Decoder, ManifestError
 from pumice.model.manifest.defaults.priorities import Priorities
+from pumice.model.manifest.job_fields import check_order
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod, podgroup_of, pods_of, pods_of_batch_job
+from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.pod import Pod
 from pumice.model.queue import PriorityClass
 from pumice.model.resources import Resource
@@ -263,3 +265,29 @@ def test_a_bare_pod_says_more_in_its_annotations() -> None:
         podgroup_for_bare_pod(bare(bad), {"scheduling.volcano.sh/group-min-member": "-1"})[0].topology
         == NetworkTopology()
     )
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        pytest.param([("a", ()), ("b", ("a", "a")), ("c", ("b", "a"))], "", id="an order, one wait written twice"),
+        pytest.param([("a", ()), ("b", ("b",))], "found b, which depend on each other", id="one waits for itself"),
+        pytest.param(
+            [("a", ("b",)), ("b", ("a",)), ("c", ("b",))], "found a, b, c, which depend", id="those behind a circle too"
+        ),
+        pytest.param(
+            [(f"t{i}", (f"t{i}",)) for i in range(30)], "t19 and 10 more, which depend", id="not all are named"
+        ),
+    ],
+)
+def test_what_waits_for_each_other_is_named(named: list[tuple[str, tuple[str, ...]]], said: str) -> None:
+    if not said:
+        check_order(named, "spec.tasks")
+        return
+    with pytest.raises(FieldError, match=said):
+        check_order(named, "spec.tasks")
+
+
+def test_a_long_chain_is_looked_at_once() -> None:
+    steps = 50_000
+    check_order([("t0", ()), *((f"t{i}", (f"t{i - 1}",)) for i in range(1, steps))], "spec.tasks")

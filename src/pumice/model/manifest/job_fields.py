@@ -6,7 +6,7 @@ Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -36,6 +36,7 @@ from pumice.model.manifest.reading.fields import (
     wrong,
 )
 from pumice.model.manifest.terms import Owner
+from pumice.model.plain_words import first_names
 from pumice.model.pod import QUEUE_GATE
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.workloads.job import (
@@ -215,6 +216,33 @@ def check_dependencies(named: Iterable[tuple[str, Iterable[str]]], path: str, ke
             if other not in names:
                 # At most 20 of the names, because a job may have thousands of tasks.
                 raise FieldError(f"{path}[{i}].{key}", other, f"one of {', '.join(sorted(names)[:20])}")
+
+
+def check_order(named: Iterable[tuple[str, Collection[str]]], path: str) -> None:
+    """Check that no items of a list wait for each other. Each item has the names that it waits for, which
+    ``check_dependencies`` has found among them.
+
+    Raises: FieldError.
+    """
+    # Each wait is looked at once: a tenant writes thousands of them.
+    left: dict[str, int] = {}
+    followers: dict[str, list[str]] = {}
+    for item, others in named:
+        left[item] = len(others)
+        for other in others:
+            followers.setdefault(other, []).append(item)
+    free = [item for item, count in left.items() if not count]
+    while free:
+        item = free.pop()
+        del left[item]
+        for follower in followers.get(item, ()):
+            left[follower] -= 1
+            if not left[follower]:
+                free.append(follower)
+    if left:
+        raise FieldError(
+            path, f"{first_names(list(left), 20)}, which depend on each other", "dependsOn without a cycle"
+        )
 
 
 def _check_tasks(tasks: tuple[JobTask, ...]) -> None:

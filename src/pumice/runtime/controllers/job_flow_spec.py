@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.model.manifest.job_fields import check_dependencies
+from pumice.model.manifest.job_fields import check_dependencies, check_order
 from pumice.model.manifest.reading.fields import (
     FieldError,
     Obj,
@@ -77,7 +77,7 @@ def read_job_flow(obj: Obj) -> JobFlow:
     retry = _retry(spec, "spec", Retry())
     flows = tuple(_flow(item, f"spec.flows[{i}]", name, retry) for i, item in enumerate(items))
     check_dependencies(((flow.name, flow.targets) for flow in flows), "spec.flows", "dependsOn.targets")
-    _check_order(flows)
+    check_order(((flow.name, flow.targets) for flow in flows), "spec.flows")
     deletes = choice(spec, "jobRetainPolicy", "spec", ("retain", "delete"), "retain") == "delete"
     return JobFlow(name, flows, deletes)
 
@@ -136,26 +136,6 @@ def _seconds(obj: Obj, key: str, path: str, default: float) -> float:
         return max(parse_duration(written), 0.0)
     except DurationError:
         raise wrong(obj, key, path, "a duration such as 1h30m") from None
-
-
-def _check_order(flows: tuple[Flow, ...]) -> None:
-    """Raise FieldError for flows that wait for each other. Each edge is examined once."""
-    waits = {flow.name: len(flow.targets) for flow in flows}
-    followers: dict[str, list[str]] = {flow.name: [] for flow in flows}
-    for flow in flows:
-        for target in flow.targets:
-            followers[target].append(flow.name)
-    free = [name for name, count in waits.items() if not count]
-    while free:
-        name = free.pop()
-        del waits[name]
-        for follower in followers[name]:
-            waits[follower] -= 1
-            if not waits[follower]:
-                free.append(follower)
-    if waits:
-        names = ", ".join(list(waits)[:20])
-        raise FieldError("spec.flows", f"{names}, which depend on each other", "dependsOn without a cycle")
 
 
 def patched(spec: Any, patch: Any) -> Any:

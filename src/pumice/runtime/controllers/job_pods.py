@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
-from pumice.model.workloads.job import VolcanoJob
+from pumice.model.workloads.job import JobTask, VolcanoJob
 from pumice.runtime.controllers import job_ssh
 from pumice.runtime.controllers.job_frameworks import open_ports, pod_annotations, ray_ports, start_ray, variables
 from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, plugins_of, switched_on
@@ -147,7 +147,7 @@ def _add_hosts(spec: Obj, job: VolcanoJob, name: str) -> None:
         there = {each.get("name") for each in container.get("env") or ()}
         added = [
             {"name": key, "valueFrom": {"configMapKeyRef": {"name": config, "key": key}}}
-            for key in _host_variables(job)
+            for key in _host_names(job)
             if key not in there
         ]
         container["env"] = [*(container.get("env") or ()), *added]
@@ -156,10 +156,20 @@ def _add_hosts(spec: Obj, job: VolcanoJob, name: str) -> None:
 def _host_variables(job: VolcanoJob) -> dict[str, str]:
     found = {}
     for task in job.tasks:
-        prefix = f"VC_{task.name.replace('-', '_').upper()}"
+        prefix = _prefix_of(task)
         found[f"{prefix}_HOSTS"] = ",".join(hosts(job, task.name, task.replicas))
         found[f"{prefix}_NUM"] = str(task.replicas)
     return found
+
+
+def _host_names(job: VolcanoJob) -> Iterator[str]:
+    """Yield the names of these variables, which each pod has, without the values, which have the names of all pods."""
+    for task in job.tasks:
+        yield from (f"{_prefix_of(task)}_HOSTS", f"{_prefix_of(task)}_NUM")
+
+
+def _prefix_of(task: JobTask) -> str:
+    return f"VC_{task.name.replace('-', '_').upper()}"
 
 
 def _config_name(job: VolcanoJob) -> str:

@@ -9,7 +9,8 @@ Source: Volcano's job controller.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import product
 from typing import Any
 
 from msgspec import Struct
@@ -160,8 +161,9 @@ def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float
     targets: list[tuple[JobAction, Request]] = []
     later: list[tuple[float, Request]] = []
     whole: tuple[JobAction, Request] | None = None
+    tasks = {task.name: task for task in job.tasks}
     for request in sorted(requests, key=lambda each: not each.action):
-        action, delay = _action_for(job, version, request)
+        action, delay = _action_for(tasks.get(request.task), job, version, request)
         wait = request.since + delay - now
         if action in (JobAction.SYNC, JobAction.ENQUEUE):
             continue
@@ -201,25 +203,21 @@ def _why(request: Request, others: int = 0) -> str:
     return request.event
 
 
-def is_target(pod: Obj, targets: Iterable[Request]) -> bool:
+def is_target(pod: Obj, targets: Set[Request]) -> bool:
     """Return True if an action on these targets includes this pod."""
     task, partition = annotations_of(pod).get(TASK_SPEC_KEY, ""), labels_of(pod).get(PARTITION_KEY, "")
-    name = meta(pod).get("name")
-    return any(
-        (not each.task or each.task == task)
-        and (not each.partition or each.partition == partition)
-        and (not each.pod or each.pod == name)
-        for each in targets
-    )
+    name = str(meta(pod).get("name", ""))
+    # Looked up in place of compared with each: all pods of a large job may have failed.
+    mine = product({"", task}, {"", partition}, {"", name})
+    return any(Request(task=each[0], partition=each[1], pod=each[2]) in targets for each in mine)
 
 
-def _action_for(job: VolcanoJob, version: int, request: Request) -> tuple[JobAction, float]:
-    """Return (action, seconds to wait) for one request."""
+def _action_for(task: JobTask | None, job: VolcanoJob, version: int, request: Request) -> tuple[JobAction, float]:
+    """Return (action, seconds to wait) for one request. ``task``: that it is about, if any."""
     if request.action:
         return JobAction(request.action), 0.0
     if request.version < version:
         return JobAction.SYNC, 0.0
-    task = next((task for task in job.tasks if task.name == request.task), None)
     for policy in (*(task.policies if task else ()), *job.policies):
         if _matches(policy, request):
             return JobAction(policy.action), policy.timeout_s or 0.0

@@ -8,13 +8,14 @@ Source: Volcano's job controller and garbage collector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.model.instants import epoch_of
-from pumice.model.manifest.job_fields import read_volcano_job
+from pumice.model.manifest.job_fields import check_order, read_volcano_job
 from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.reading.fields import FieldError, Obj
@@ -119,7 +120,7 @@ def reconcile_job(
         unknown = [*unknown_arguments(plugins), *job_frameworks.ray_doubts(obj, job, plugins)]
         job_frameworks.check(job, plugins)
         job_ssh.check(plugins)
-        _check_order(job)
+        check_order(((task.name, task.depends_on) for task in job.tasks), "spec.tasks")
     except FieldError as error:
         return [Emit(ref_of(obj), "Warning", "JobStatusError", str(error))]
     if (part(obj, "spec").get("schedulerName") or scheduler_names[0]) not in scheduler_names:
@@ -174,16 +175,6 @@ def command_target(command: Obj) -> tuple[str, str] | None:
     return str(target.get("kind", "")), str(target.get("uid", ""))
 
 
-def _check_order(job: VolcanoJob) -> None:
-    """Raise FieldError for tasks that wait for each other."""
-    waits = {task.name: set(task.depends_on) for task in job.tasks}
-    while free := [name for name, others in waits.items() if not others & waits.keys()]:
-        for name in free:
-            del waits[name]
-    if waits:
-        raise FieldError("spec.tasks", f"{', '.join(waits)}, which depend on each other", "dependsOn without a cycle")
-
-
 def _action_for(case: _Case, view: JobView) -> tuple[PolicyAction, list[Write]]:
     """Return what to do, and when to examine the job again. Events count while pods are created, orders always."""
     version = case.state.version
@@ -198,7 +189,8 @@ def _action_for(case: _Case, view: JobView) -> tuple[PolicyAction, list[Write]]:
     chosen = judge(case.job, version, requests, case.now)
     if not chosen.later:
         return chosen, []
-    kept = tuple(request for _, request in chosen.later if request in view.requests)
+    known = set(view.requests)
+    kept = tuple(request for _, request in chosen.later if request in known)
     return chosen, [Wake(ref_of(case.obj), min(wait for wait, _ in chosen.later), kept)]
 
 
@@ -215,7 +207,8 @@ def _moved(case: _Case, to: Move, chosen: PolicyAction) -> list[Write]:
     kind = "Normal" if chosen.action in _WANTED else "Warning"
     event = Emit(ref_of(case.obj), kind, "ExecuteAction", text)
     if chosen.action in TARGETED:
-        doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, chosen.targets)]
+        targets = set(chosen.targets)
+        doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, targets)]
         after = JobState(to.phase, old.version, retries)
         writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
         return [*writes, event, *_marked(doomed)]
@@ -320,7 +313,9 @@ def _created(case: _Case) -> list[Write]:
     if group is None or leaving(group) or part(group, "status").get("phase") in (None, "", "Pending"):
         return []
     there = {meta(pod)["name"] for pod in case.pods}
-    ready = {task.name: _depends_on_ready(case, task) for task in case.job.tasks}
+    running = Counter(annotations_of(pod).get(TASK_SPEC_KEY) for pod in case.pods if _runs_or_ran(pod))
+    enough = {task.name: running[task.name] >= task.minimum for task in case.job.tasks}
+    ready = {task.name: _depends_on_ready(task, enough) for task in case.job.tasks}
     names = frozenset(n for n, task in _wanted_names(case.job).items() if n not in there and ready[task.name])
     if not names:
         return []
@@ -330,19 +325,13 @@ def _created(case: _Case) -> list[Write]:
     ]
 
 
-def _depends_on_ready(case: _Case, task: JobTask) -> bool:
+def _depends_on_ready(task: JobTask, enough: Mapping[str, bool]) -> bool:
+    """Return True if the pods of a task may be created. ``enough``: by task, whether as many of its pods run, or ran
+    successfully, as the task must have, all if it does not say (Volcano's webhook writes that into the job)."""
     if not task.depends_on:
         return True
-    others = {other.name: other for other in case.job.tasks}
-    answers = [_is_ready(case, others[name]) for name in task.depends_on]
+    answers = (enough[name] for name in task.depends_on)
     return any(answers) if task.depends_on_any else all(answers)
-
-
-def _is_ready(case: _Case, task: JobTask) -> bool:
-    """Return True if enough pods run, or ran successfully: as many as the task must have, all if it does not say
-    (Volcano's webhook writes that into the job)."""
-    mine = (pod for pod in case.pods if annotations_of(pod).get(TASK_SPEC_KEY) == task.name)
-    return sum(_runs_or_ran(pod) for pod in mine) >= task.minimum
 
 
 def _runs_or_ran(pod: Obj) -> bool:
