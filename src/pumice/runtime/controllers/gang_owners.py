@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from pumice.model.manifest.reading.fields import Obj
-from pumice.runtime.controllers.writes import labels_of, part
+from pumice.runtime.controllers.writes import count_or, labels_of, part, parts
 
 _KUBEFLOW = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -49,13 +49,13 @@ def _kubeflow(owner: Obj, key: str) -> GangRequest:
     run."""
     specs = part(owner, "spec", key)
     templates = tuple(
-        (_count(spec.get("replicas"), 1), part(spec, "template"))
+        (count_or(spec.get("replicas"), 1), part(spec, "template"))
         for role, spec in sorted(specs.items())
         if isinstance(spec, dict) and not (key == "mpiReplicaSpecs" and role == "Launcher")
     )
     policy = part(owner, "spec", "runPolicy", "schedulingPolicy")
     total = sum(count for count, _ in templates)
-    wanted = _count(policy.get("minAvailable"), total)
+    wanted = count_or(policy.get("minAvailable"), total)
     return GangRequest(
         min_member=wanted if templates else None,
         queue=_text(policy.get("queue")),
@@ -69,12 +69,10 @@ def _ray(owner: Obj) -> GangRequest:
     replicas."""
     spec = part(owner, "spec")
     scaled = bool(spec.get("enableInTreeAutoscaling"))
-    written = spec.get("workerGroupSpecs")
-    groups = [group for group in written if isinstance(group, dict)] if isinstance(written, list) else []
     templates = [(1, part(spec, "headGroupSpec", "template"))]
-    for group in groups:
-        count = _count(group.get("minReplicas" if scaled else "replicas"), 0 if scaled else 1)
-        templates.append((count * _count(group.get("numOfHosts"), 1), part(group, "template")))
+    for group in parts(spec, "workerGroupSpecs"):
+        count = count_or(group.get("minReplicas" if scaled else "replicas"), 0 if scaled else 1)
+        templates.append((count * count_or(group.get("numOfHosts"), 1), part(group, "template")))
     labels = labels_of(owner)
     return GangRequest(
         min_member=sum(count for count, _ in templates),
@@ -82,10 +80,6 @@ def _ray(owner: Obj) -> GangRequest:
         priority_class_name=_text(labels.get("ray.io/priority-class-name")),
         templates=tuple(templates),
     )
-
-
-def _count(value: Any, default: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
 
 
 def _text(value: Any) -> str:

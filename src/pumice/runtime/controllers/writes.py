@@ -85,6 +85,18 @@ def part(obj: Obj, *path: str) -> Obj:
     return obj
 
 
+def parts(obj: Obj, *path: str) -> list[Obj]:
+    """Return the objects of a list inside an object, without items that are none. It is empty if there is no list."""
+    *above, key = path
+    found = part(obj, *above).get(key)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def count_or(value: object, default: int) -> int:
+    """Return a number from 0 on, the default for anything that is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
+
+
 def native_group_of(pod: Obj) -> str:
     """Return the name of the PodGroup of ``scheduling.k8s.io`` to which a pod belongs, or ""."""
     found = part(pod, "spec", "schedulingGroup").get("podGroupName")

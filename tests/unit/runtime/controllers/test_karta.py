@@ -188,3 +188,17 @@ def test_a_path_finds_values(path: str, found: list[Any]) -> None:
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(PathError, match="wanted a path such as"):
         values_at(path, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [(".a" * 501, "found a path of 1002 characters, wanted at most 1000"), (".a // " + "[" * 990, "wanted a path")],
+)
+def test_a_path_is_read_whole_or_not_at_all(path: str, said: str) -> None:
+    def deep(frames: int) -> None:
+        with pytest.raises(PathError, match=said):
+            values_at(path, {"a": 1})
+        if frames:
+            deep(frames - 1)
+
+    deep(100)

@@ -12,10 +12,9 @@ from pumice.runtime.controllers.kai.plan import (
     NoGang,
     check_sub_groups,
     constraint_in,
-    count,
     named,
 )
-from pumice.runtime.controllers.writes import annotations_of, meta, part
+from pumice.runtime.controllers.writes import annotations_of, count_or, meta, part, parts
 
 _TOPOLOGY_NAME = "grove.io/topology-name"
 
@@ -26,7 +25,7 @@ def grove(pod: Obj, owner: Obj, pod_gang: Obj | None) -> GangPlan:
         raise NoGang(f"{named(owner)}: pod {meta(pod).get('name')}: found no PodGang of its label grove.io/podgang")
     topology = annotations_of(pod_gang).get(_TOPOLOGY_NAME) or annotations_of(pod_gang).get(TOPOLOGY_ANNOTATION) or ""
     spec = part(pod_gang, "spec")
-    listed, above = _tables(spec, "podgroups"), _tables(spec, "topologyConstraintGroupConfigs")
+    listed, above = parts(spec, "podgroups"), parts(spec, "topologyConstraintGroupConfigs")
     check_sub_groups(len(listed) + len(above), pod_gang)
     parents: dict[str, str] = {}
     sets: list[SubGroup] = []
@@ -38,11 +37,11 @@ def grove(pod: Obj, owner: Obj, pod_gang: Obj | None) -> GangPlan:
             sets.append(SubGroup(name, topology=_place(each, topology, pod_gang), min_sub_group=len(inside)))
     leaves, member = [], ""
     for each in listed:
-        name, least = _name(each, pod_gang), count(each.get("minReplicas"), 0)
+        name, least = _name(each, pod_gang), count_or(each.get("minReplicas"), 0)
         if not least:
             raise NoGang(f"{named(pod_gang)}: pod group {name}: minReplicas: found none, wanted an integer from 1")
         leaves.append(SubGroup(name, least, parents.get(name, ""), _place(each, topology, pod_gang)))
-        if any(ref.get("name") == meta(pod).get("name") for ref in _tables(each, "podReferences")):
+        if any(ref.get("name") == meta(pod).get("name") for ref in parts(each, "podReferences")):
             member = name
     top = inheriting(pod_gang, owner)
     return GangPlan(
@@ -70,8 +69,3 @@ def _name(obj: Obj, pod_gang: Obj) -> str:
     if not isinstance(name, str) or not name:
         raise NoGang(f"{named(pod_gang)}: found a group of pods without a name")
     return name.lower()
-
-
-def _tables(obj: Obj, key: str) -> list[Obj]:
-    found = obj.get(key)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -12,8 +12,8 @@ from typing import Any
 from pumice.model.manifest.reading.fields import Obj
 from pumice.model.workloads.gang import SubGroup, TopologyConstraint
 from pumice.runtime.controllers.kai.paths import PathError, values_at
-from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, check_sub_groups, count, named
-from pumice.runtime.controllers.writes import leaving, meta, part
+from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, check_sub_groups, named
+from pumice.runtime.controllers.writes import count_or, leaving, meta, part, parts
 
 KARTA_API = "run.ai/v1alpha1"
 _INSTRUCTIONS = "optimizationInstructions"
@@ -47,14 +47,14 @@ def karta_gang(pod: Obj, top: Obj, karta: Obj) -> GangPlan:
     try:
         if gangs.get("podGroup"):
             return _of_components(pod, structure, part(gangs, "podGroup"))
-        return _by_keys(pod, structure, _tables(gangs, "podGroups"))
+        return _by_keys(pod, structure, parts(gangs, "podGroups"))
     except PathError as error:
         raise NoGang(f"{named(karta)}: {error}") from None
 
 
 def _of_components(pod: Obj, structure: _Structure, wanted: Obj) -> GangPlan:
     """Return a sub-group for each component that is named, of which all are needed."""
-    listed = _tables(wanted, "subGroups")
+    listed = parts(wanted, "subGroups")
     check_sub_groups(len(listed), structure.top)
     subs, member = [], ""
     for each in listed:
@@ -77,7 +77,7 @@ def _of_components(pod: Obj, structure: _Structure, wanted: Obj) -> GangPlan:
 
 def _by_keys(pod: Obj, structure: _Structure, groups: list[Obj]) -> GangPlan:
     """Return the gang of all pods with equal keys, in the older form: the nearest component that a group names."""
-    members = {str(each.get("componentName")): each for group in groups for each in _tables(group, "members")}
+    members = {str(each.get("componentName")): each for group in groups for each in parts(group, "members")}
     own = structure.component_of(pod)
     found = next((each for each in structure.up_from(own) if each in members), None)
     if found is None:
@@ -102,7 +102,7 @@ class _Structure:
         definition = part(karta, "spec", "structureDefinition")
         root = part(definition, "rootComponent")
         self.where, self.top, self.root = named(karta), top, str(root.get("name"))
-        children = _tables(definition, "childComponents")
+        children = parts(definition, "childComponents")
         check_sub_groups(len(children), karta)
         self._components = {str(each.get("name")): each for each in (*children, root)}
         self._scales: dict[str, int] = {}
@@ -141,7 +141,7 @@ class _Structure:
     def _own_scale(self, scale: Obj) -> int:
         """Return the sum over instances: the minimum where it is above 0, else the number of replicas."""
         wanted, least = (
-            [count(each, 0) for each in values_at(path, self.top)] if isinstance(path := scale.get(key), str) else []
+            [count_or(each, 0) for each in values_at(path, self.top)] if isinstance(path := scale.get(key), str) else []
             for key in ("replicasPath", "minReplicasPath")
         )
         most = max(len(wanted), len(least))
@@ -197,8 +197,3 @@ def _place(topology: Obj, where: str) -> TopologyConstraint | None:
 
 def _name(top: Obj, keys: list[Any]) -> str:
     return "-".join(("pg", str(meta(top).get("uid", "")), *(str(each) for each in keys))).lower()
-
-
-def _tables(obj: Obj, key: str) -> list[Obj]:
-    found = obj.get(key)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

@@ -11,12 +11,11 @@ from pumice.runtime.controllers.kai.plan import (
     GangPlan,
     NoGang,
     check_sub_groups,
-    count,
     named,
     segment_constraint,
     whole,
 )
-from pumice.runtime.controllers.writes import annotations_of, labels_of, part
+from pumice.runtime.controllers.writes import annotations_of, count_or, labels_of, part
 
 REPLICA_SPECS = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -34,7 +33,7 @@ def training_job(pod: Obj, owner: Obj) -> GangPlan:
     specs = part(owner, "spec", REPLICA_SPECS[str(owner["kind"])])
     if not specs:
         raise NoGang(f"{named(owner)}: found no replica specs, wanted one at least")
-    total = sum(count(each.get("replicas"), 1) for each in specs.values() if isinstance(each, dict))
+    total = sum(count_or(each.get("replicas"), 1) for each in specs.values() if isinstance(each, dict))
     return GangPlan(_policy_minimum(owner) or total)
 
 
@@ -43,16 +42,16 @@ def mpi_job(pod: Obj, owner: Obj, launcher_there: bool) -> GangPlan:
     plan = training_job(pod, owner)
     if launcher_there or part(owner, "spec").get("launcherCreationPolicy") != "WaitForWorkersReady":
         return plan
-    launchers = count(part(owner, "spec", "mpiReplicaSpecs", "Launcher").get("replicas"), 1)
+    launchers = count_or(part(owner, "spec", "mpiReplicaSpecs", "Launcher").get("replicas"), 1)
     return replace(plan, minimum=max(plan.minimum - launchers, 1))
 
 
 def pytorch_job(pod: Obj, owner: Obj) -> GangPlan:
     """Return master and worker as sub-groups. An elastic job starts with its minimum. Raises: NoGang."""
     plan = training_job(pod, owner)
-    least = _policy_minimum(owner) or count(part(owner, "spec", "elasticPolicy").get("minReplicas"), plan.minimum)
+    least = _policy_minimum(owner) or count_or(part(owner, "spec", "elasticPolicy").get("minReplicas"), plan.minimum)
     specs = part(owner, "spec", "pytorchReplicaSpecs")
-    masters = count(part(specs, "Master").get("replicas"), 0)
+    masters = count_or(part(specs, "Master").get("replicas"), 0)
     role = labels_of(pod).get(_REPLICA_TYPE, "").lower()
     subs, member = [SubGroup(_MASTER, masters)] if masters else [], _MASTER if masters and role == _MASTER else ""
     if "Worker" in specs:
@@ -75,7 +74,7 @@ def _workers(pod: Obj, owner: Obj, least: int) -> tuple[list[SubGroup], str]:
         raise NoGang(
             f"{named(owner)}: {SEGMENT_SIZE_ANNOTATION}: found {str(written)[:40]!r}, wanted an integer from 1"
         )
-    workers = count(spec.get("replicas"), 1)
+    workers = count_or(spec.get("replicas"), 1)
     number, needed = -(-workers // size), -(-least // size)
     check_sub_groups(number + 2, owner)
     place = segment_constraint(pod, template, owner)
@@ -94,4 +93,4 @@ def _workers(pod: Obj, owner: Obj, least: int) -> tuple[list[SubGroup], str]:
 
 
 def _policy_minimum(owner: Obj) -> int:
-    return count(part(owner, "spec", "runPolicy", "schedulingPolicy").get("minAvailable"), 0)
+    return count_or(part(owner, "spec", "runPolicy", "schedulingPolicy").get("minAvailable"), 0)

@@ -23,7 +23,9 @@ class PathError(Exception):
 
 def values_at(path: str, obj: Any) -> list[Any]:
     """Return the values that a path finds, without nulls, or its default if it finds none. Raises: PathError."""
-    written, has_default, default = path[:_LENGTH_MAX].partition("//")
+    if len(path) > _LENGTH_MAX:
+        raise PathError(f"found a path of {len(path)} characters, wanted at most {_LENGTH_MAX}")
+    written, has_default, default = path.partition("//")
     defaults = [_literal(default.strip(), path)] if has_default else []
     found = [obj]
     for key in _steps(written.strip(), path):
@@ -62,7 +64,7 @@ def _inside(value: Any, key: str | int | None) -> list[Any]:
 def _literal(text: str, whole: str) -> Any:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise _not_read(whole) from None
     if not isinstance(found, str | int | float | None):
         raise _not_read(whole)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -67,11 +66,6 @@ def check_sub_groups(number: int, owner: Obj) -> None:
 def named(owner: Obj) -> str:
     """Return kind and name, for messages."""
     return f"{owner.get('kind')} {meta(owner).get('name')}"
-
-
-def count(value: Any, default: int) -> int:
-    """Return a number of pods, the default for anything that is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
 
 
 def whole(text: str) -> int | None:

@@ -12,13 +12,12 @@ from pumice.runtime.controllers.kai.plan import (
     NoGang,
     check_sub_groups,
     constraint_in,
-    count,
     minimum_in,
     named,
     segment_constraint,
     whole,
 )
-from pumice.runtime.controllers.writes import annotations_of, labels_of, meta, part
+from pumice.runtime.controllers.writes import annotations_of, count_or, labels_of, meta, part, parts
 
 _REPLICATED_JOB, _JOB_INDEX = "jobset.sigs.k8s.io/replicatedjob-name", "jobset.sigs.k8s.io/job-index"
 _GROUP_INDEX, _WORKER_INDEX = (
@@ -43,7 +42,7 @@ def job_set(pod: Obj, owner: Obj, find_group: FindGroup) -> GangPlan:
     jobs = _replicated_jobs(owner)
     if (flat := _flat(owner, pod, jobs, find_group)) is not None:
         return flat
-    check_sub_groups(sum(1 + count(each.get("replicas"), 1) for each in jobs), owner)
+    check_sub_groups(sum(1 + count_or(each.get("replicas"), 1) for each in jobs), owner)
     subs = tuple(sub for each in jobs for sub in _levels(each, owner))
     in_order = part(owner, "spec", "startupPolicy").get("startupPolicyOrder") == "InOrder"
     least = minimum_in(annotations_of(owner), named(owner), 1 if in_order else len(jobs))
@@ -58,8 +57,7 @@ def job_set(pod: Obj, owner: Obj, find_group: FindGroup) -> GangPlan:
 
 
 def _replicated_jobs(owner: Obj) -> list[Obj]:
-    written = part(owner, "spec").get("replicatedJobs")
-    jobs = [each for each in written if isinstance(each, dict)] if isinstance(written, list) else []
+    jobs = parts(owner, "spec", "replicatedJobs")
     if not jobs:
         raise NoGang(f"{named(owner)}: found no replicatedJobs, wanted one at least")
     unnamed = [i for i, each in enumerate(jobs) if not isinstance(each.get("name"), str) or not each["name"]]
@@ -69,9 +67,9 @@ def _replicated_jobs(owner: Obj) -> list[Obj]:
 
 
 def _levels(job: Obj, owner: Obj) -> list[SubGroup]:
-    name, replicas = job["name"].lower(), count(job.get("replicas"), 1)
+    name, replicas = job["name"].lower(), count_or(job.get("replicas"), 1)
     written = part(job, "template", "metadata", "annotations")
-    parallelism = count(part(job, "template", "spec").get("parallelism"), 1)
+    parallelism = count_or(part(job, "template", "spec").get("parallelism"), 1)
     least = minimum_in(written, f"{named(owner)}, replicated job {name}", parallelism)
     place = constraint_in(written)
     leaves = [SubGroup(f"{name}-replica-{i}", least, name, place) for i in range(replicas)]
@@ -95,7 +93,7 @@ def _flat(owner: Obj, pod: Obj, jobs: list[Obj], find_group: FindGroup) -> GangP
 
 def leader_worker_set(pod: Obj, owner: Obj) -> GangPlan:
     """Return a gang for each replica, of a leader and its workers. Raises: NoGang."""
-    size = count(part(owner, "spec", "leaderWorkerTemplate").get("size"), 0)
+    size = count_or(part(owner, "spec", "leaderWorkerTemplate").get("size"), 0)
     if not size:
         raise NoGang(f"{named(owner)}: spec.leaderWorkerTemplate.size: found none, wanted an integer from 1")
     policy = part(owner, "spec").get("startupPolicy") or _STARTUP_POLICIES[0]
@@ -143,7 +141,7 @@ def _segment_size(owner: Obj, size: int) -> int:
         written = next((each[SEGMENT_SIZE_ANNOTATION] for each in annotations if SEGMENT_SIZE_ANNOTATION in each), None)
     if written is None or size == 1:
         return 0
-    found = count(written, 0) or whole(str(written)) or 0
+    found = count_or(written, 0) or whole(str(written)) or 0
     if not 2 <= found <= size:
         raise NoGang(f"{named(owner)}: size of a segment: found {str(written)[:40]}, wanted 2 to {size}")
     return found

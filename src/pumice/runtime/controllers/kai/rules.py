@@ -29,13 +29,12 @@ from pumice.runtime.controllers.kai.plan import (
     check_sub_groups,
     checked,
     constraint_in,
-    count,
     minimum_in,
     named,
     whole,
 )
 from pumice.runtime.controllers.kai.replicated import FindGroup, job_set, leader_worker_set
-from pumice.runtime.controllers.writes import annotations_of, labels_of, meta, part
+from pumice.runtime.controllers.writes import annotations_of, count_or, labels_of, meta, part, parts
 
 _RAY_GROUP = "ray.io/group"
 _SPARK = "spark-app-selector"
@@ -122,8 +121,7 @@ def _ray(pod: Obj, seen: Seen) -> GangPlan:
     """Return the head, and of each group of workers its minimum, or all if it has none. Of a cluster that scales by
     itself a group may have none; it then starts without."""
     cluster = _ray_cluster(seen)
-    written = cluster.get("workerGroupSpecs")
-    groups = [each for each in written if isinstance(each, dict)] if isinstance(written, list) else []
+    groups = parts(cluster, "workerGroupSpecs")
     scales = cluster.get("enableInTreeAutoscaling") is True
     check_sub_groups(1 + len(groups), seen.top)
     where = named(seen.top)
@@ -131,11 +129,11 @@ def _ray(pod: Obj, seen: Seen) -> GangPlan:
         SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec"), f"{where}: headGroupSpec"))
     ]
     for i, spec in enumerate(groups):
-        least, wanted = count(spec.get("minReplicas"), 0), count(spec.get("replicas"), 0)
+        least, wanted = count_or(spec.get("minReplicas"), 0), count_or(spec.get("replicas"), 0)
         at = f"{where}: workerGroupSpecs[{i}]"
         if least > wanted and not spec.get("suspend"):
             raise NoGang(f"{at}.minReplicas: found {least}, wanted at most {wanted}, the replicas of the group")
-        pods = (least if scales else least or wanted) * count(spec.get("numOfHosts"), 1)
+        pods = (least if scales else least or wanted) * count_or(spec.get("numOfHosts"), 1)
         if (least or wanted) and not spec.get("suspend"):
             name = str(spec.get("groupName") or f"worker-group-{i}").lower()
             subs.append(SubGroup(name, pods, "", _template_constraint(spec, at)))
@@ -178,7 +176,7 @@ def _knative(pod: Obj, seen: Seen) -> GangPlan:
 
 def _aml_job(pod: Obj, seen: Seen) -> GangPlan:
     envs = part(seen.top, "spec", "job", "options", "envs")
-    nodes = count(envs.get(_AML_NODES), 0)
+    nodes = count_or(envs.get(_AML_NODES), 0)
     if not nodes:
         raise NoGang(f"{named(seen.top)}: spec.job.options.envs.{_AML_NODES}: found none, wanted an integer from 1")
     return GangPlan(nodes)
