@@ -26,6 +26,7 @@ These modules keep answers (``tests/tidy/test_memo.py`` compares the list with t
 * ``volcano.status.closing``, ``kai.status``: jobs and queues whose status needs no write.
 * ``kai.engine.placement.shared_gpus``, ``kai.engine.tree_order``: nodes with shared GPUs for a request; the tree of
   queues.
+* ``kai.engine.placement.without_place``: parts of jobs that no nodes take, whichever the job and its queue.
 * ``ours.free_gpus``: free GPUs of nodes.
 * plugins, each what it computes from columns: ``volcano.plugins.capacity``, ``volcano.plugins.cdp``,
   ``volcano.plugins.drf``, ``volcano.plugins.gang``, ``volcano.plugins.numa_aware``, ``volcano.plugins.overcommit``,

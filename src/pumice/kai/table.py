@@ -26,12 +26,14 @@ ACTIONS = actions_at(
     also_when_idle=("stalegangeviction",),
 )
 #: Hooks that are given jobs or tasks and read nothing of them that differs between equal ones ("": the plugin is the
-#: hook), as in ``pumice.volcano.table``. If all that are asked are listed, equal jobs share a failure.
+#: hook), as in ``pumice.volcano.table``. If all that are asked are listed, equal jobs share a failure. A listed
+#: ``on_allocate`` refuses no placement, whichever the job and its queue.
 _EQUAL_ANSWERS = {
     "gpupack": ("",),
     "gpuspread": ("",),
     "minruntime": ("preempt_valid", "preempt_victims", "reclaim_valid", "reclaim_victims"),
-    "proportion": ("may_reclaim", "reclaim_valid", "reclaim_victims"),
+    "numa": ("on_allocate",),
+    "proportion": ("may_reclaim", "on_allocate", "reclaim_valid", "reclaim_victims"),
 }
 PLUGINS = plugins_at(
     {

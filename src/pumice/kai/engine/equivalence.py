@@ -31,9 +31,9 @@ class EqualJobs:
 
     def __init__(self, ssn: Session, rows: AnyArray, asks: tuple[Question, ...] = ()) -> None:
         self._ssn = ssn
-        self._shares = _answer_equally(ssn, (*_WHETHER, *asks))
+        self._shares = answer_equally(ssn, (*_WHETHER, *asks))
         # With one task, any node will do. With several, where the first goes may decide whether there is room for all.
-        self._shares_gangs = self._shares and _answer_equally(ssn, _WHERE)
+        self._shares_gangs = self._shares and answer_equally(ssn, _WHERE)
         jobs = ssn.tables.jobs
         # Preemptible jobs may go over the quota and others not, and the priority decides who may be evicted for them.
         columns = (jobs.queue, jobs.signature, jobs.preemptible, jobs.priority)
@@ -94,7 +94,7 @@ class EqualJobs:
             self._ssn.trace.tell_of_jobs(np.array(jobs), why)
 
 
-def _answer_equally(ssn: Session, asked: tuple[Question, ...]) -> bool:
+def answer_equally(ssn: Session, asked: tuple[Question, ...]) -> bool:
     """Return True if all hooks at some points answer equally for equal jobs and tasks."""
 
     def find(at: At) -> bool:

@@ -25,6 +25,7 @@ from pumice.kai.engine.parts import Part, active_of
 from pumice.kai.engine.placement.best_nodes import BestNodes
 from pumice.kai.engine.placement.place_again import place_again
 from pumice.kai.engine.placement.shared_gpus import SharedGpus
+from pumice.kai.engine.placement.without_place import NoPlace, PartsWithoutPlace
 from pumice.kai.engine.points import may_take, node_subsets
 from pumice.kai.engine.refutation import lacks_domain, lacks_room
 from pumice.kai.reasons import over_limit
@@ -64,6 +65,8 @@ class Placer:
         devices = ssn.ledger.devices
         self._shared = SharedGpus(ssn, devices, self._best) if devices is not None else None
         self._steps, self._is_counted = steps_of(ssn), False
+        self._without_place = PartsWithoutPlace(ssn, self.feasible) if self.is_by_class else None
+        self._lack = NoPlace(-1, 0, NoRoom())  # of the pod set that failed last
 
     def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
         """Place all tasks of a part, or none.
@@ -77,23 +80,43 @@ class Placer:
         grouped = self.is_grouped(part.job)
         # A part that is placed once, on all nodes, is no search.
         self._is_counted = virtual or grouped
-        with stmt.trial() as trial:
-            if grouped:
-                active = partial(active_of, self.ssn.tables)
-                group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
-                lacking = lacks_domain(self.ssn, group, Subset(within))
-                if lacking is not None:
-                    self.why, self.failed = Domain(), (lacking.sub,)
-                    return False
-                if not self._place_group(stmt, group, Subset(within), virtual):
-                    return False
-            elif not all(self._place_pod_set(stmt, *each, Subset(within), virtual) for each in part.tasks.items()):
-                return False
-            trial.keep()
+        is_plain = not (virtual or grouped or self.as_promised) and within is None
+        # One task alone is refused by what is known of its class, without a walk.
+        shared = self._without_place if is_plain and len(part.rows) > 1 else None
+        known = shared.of(part) if shared is not None else None
+        if known is not None:
+            self._fail_like(part, known)
+            return False
+        if not self._place_all(stmt, part, Subset(within), virtual):
+            if shared is not None:
+                shared.keep(part, self._lack)
+            return False
         # In a simulation all tasks are pipelined anyway.
         if not virtual:
             self._all_or_wait(stmt, part)
         return True
+
+    def _place_all(self, stmt: Statement, part: Part, within: Subset, virtual: bool) -> bool:
+        """Place all tasks of a part, or none. Return False, with ``failed`` set, if one finds no node."""
+        with stmt.trial() as trial:
+            if self.is_grouped(part.job):
+                active = partial(active_of, self.ssn.tables)
+                group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
+                lacking = lacks_domain(self.ssn, group, within)
+                if lacking is not None:
+                    self.why, self.failed = Domain(), (lacking.sub,)
+                    return False
+                if not self._place_group(stmt, group, within, virtual):
+                    return False
+            elif not all(self._place_pod_set(stmt, *each, within, virtual) for each in part.tasks.items()):
+                return False
+            trial.keep()
+        return True
+
+    def _fail_like(self, part: Part, found: NoPlace) -> None:
+        """Set ``why`` and ``failed`` as if the part had been tried."""
+        active = active_of(self.ssn.tables, found.sub) + found.placed
+        self.why, self.failed = self._of_gang(found, active), (found.sub,)
 
     @property
     def is_by_class(self) -> bool:
@@ -196,22 +219,25 @@ class Placer:
         if not placed:
             self.failed = (sub,)
             # A simulation reports nothing of single pods.
-            self.why = self.why if virtual else self._of_gang(sub, rows)
+            if not virtual:
+                tables = self.ssn.tables
+                count = int(np.count_nonzero(tables.tasks.status[list(rows)] != PENDING))
+                self._lack = NoPlace(sub, count, self.why)
+                self.why = self._of_gang(self._lack, active_of(tables, sub))
         return placed
 
-    def _of_gang(self, sub: int, rows: Sequence[int]) -> Blocker:
-        """Return ``why``, of a pod set below its minimum with the number of its tasks that were placed before. Source:
-        KAI newFailedTaskAllocationError."""
-        tables = self.ssn.tables
+    def _of_gang(self, found: NoPlace, active: int) -> Blocker:
+        """Return why a pod set finds no place: for one below its minimum with the number of its tasks that were placed
+        before. ``active``: its active tasks with these. Source: KAI newFailedTaskAllocationError."""
+        tables, (sub, placed, why) = self.ssn.tables, found
         job, minimum = int(tables.subs.job[sub]), int(tables.subs.min_available[sub])
         gang = tables.jobs.groups[job].gang
         named = gang.sub_groups if gang is not None else ()
         # KAI asks for the number if any pod set of the job needs several pods.
-        if max((minimum, *(each.min_member for each in named))) < 2 or active_of(tables, sub) >= minimum:
-            return self.why
-        placed = int(np.count_nonzero(tables.tasks.status[list(rows)] != PENDING))
+        if max((minimum, *(each.min_member for each in named))) < 2 or active >= minimum:
+            return why
         role = tables.subs.uids[sub][len(tables.jobs.uids[job]) + 1 :] if named else ""
-        return GangPartial(placed, minimum, self.why, role)
+        return GangPartial(placed, minimum, why, role)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
