@@ -2,11 +2,13 @@
 
     python -m bench.reserved_starts --worlds 10000 --seed 1
     python -m bench.reserved_starts --worlds 2000 --reservations 64
+    python -m bench.reserved_starts --worlds 2000 --sub-groups
 
 Each world is a cluster of 3 to 5 nodes and ten gangs of equal pods, under EASY backfilling, or conservative backfilling
-with more than one reservation. Where estimates hold no
-gang may start later than was said. Where jobs run from half to three times as long as they say, each start that moves
-later must have a cause, and the cause must be true. Fails at the first world in which that does not hold.
+with more than one reservation. Where estimates hold no gang may start later than was said. Where jobs run from half to
+three times as long as they say, each start that moves later must have a cause, and the cause must be true. Fails at the
+first world in which that does not hold. With ``--sub-groups`` nodes are in racks, and some gangs consist of sub-groups
+of one size, most of them with each sub-group in one rack.
 
     python -m bench.reserved_starts --trace theta_2023 --policy aged
 
@@ -36,9 +38,9 @@ from pumice.library.policies import policy_of
 from pumice.model.blockers import AHEAD, OVERRUN, REPLANNED, STARTED, MovedBy, StartReserved
 from pumice.model.node import Node
 from pumice.model.quantity import parse_days
+from pumice.model.topology import HyperNode
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, job_estimate_s
-from pumice.model.workloads.podgroup import PodGroupStatus
-from pumice.ours.room_over_time import Demand, fits
+from pumice.model.workloads.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
@@ -46,20 +48,22 @@ from pumice.sim.engine import Engine
 from pumice.sim.shell import Shell
 from pumice.sim.workloads.work import SimJob
 from pumice.sim.world import CycleReport, Simulation
-from pumice.testing.build import cluster, node, podgroup, pods, run
+from pumice.testing.build import cluster, hypernode, node, podgroup, pods, run
 
 
 def policy(reservations: int) -> Policy:
     """Return one that reserves for so many of the oldest jobs, from their arrival."""
     reserve = {"name": "ours/reserve", "arguments": {"after": "0s", "reservations": reservations}}
-    plugins = [reserve, *({"name": name} for name in ("ours/shortest", "gang", "predicates", "nodeorder"))]
+    others = ("ours/shortest", "gang", "predicates", "nodeorder", "network-topology-aware")
+    plugins = [reserve, *({"name": name} for name in others)]
     return read_policy({"actions": "allocate", "tiers": [{"plugins": plugins}]}, builtin_registry())
 
 
 class World:
-    """Gangs of equal pods on nodes of two sizes. Each runs exactly as long as it says, or up to ``lies`` times that."""
+    """Gangs of equal pods on nodes of two sizes. Each runs exactly as long as it says, or up to ``lies`` times that.
+    ``in_parts``: some gangs consist of sub-groups."""
 
-    def __init__(self, seed: int, lies: float = 1.0, reservations: int = 1) -> None:
+    def __init__(self, seed: int, lies: float = 1.0, reservations: int = 1, *, in_parts: bool = False) -> None:
         dice = random.Random(seed)
         self.policy = policy(reservations)
         self.nodes: list[Node] = [node(f"n{i}", cpu=dice.choice((4, 8))) for i in range(dice.randint(3, 5))]
@@ -70,7 +74,7 @@ class World:
             name, seconds = f"j{i}", float(dice.randint(1, 12) * 600)
             self.arrives[name] = float(dice.randint(0, 20) * 300)
             self.runs_for[name] = seconds if lies == 1.0 else round(seconds * dice.uniform(0.5, lies))
-            count = dice.randint(1, len(self.nodes))
+            count = dice.randint(1, len(self.nodes) * (2 if in_parts else 1))
             group = podgroup(
                 name,
                 count,
@@ -79,8 +83,12 @@ class World:
                 annotations={ESTIMATE_ANNOTATION: f"{seconds:.0f}s"},
             )
             self.jobs[name] = [group, *pods(name, count, cpu=dice.randint(1, 5), creation=self.arrives[name])]
+        #: The rack of each node; without sub-groups there are none.
+        self.racks = [f"r{i // 2}" for i in range(len(self.nodes))] if in_parts else []
+        for name in self.jobs if in_parts else ():
+            self.jobs[name] = self._in_parts(self.jobs[name], dice)
         self.ends: dict[str, float] = {}
-        self.groups = {name: each[0] for name, each in self.jobs.items()}
+        self.groups: dict[str, PodGroup] = {name: each[0] for name, each in self.jobs.items()}
         self.started: dict[str, float] = {}
         self.notes: dict[str, float] = {}
         #: What was said of reserved starts, with the time, by job.
@@ -94,7 +102,7 @@ class World:
             now = moments.pop(0)
             self.jobs = {name: each for name, each in self.jobs.items() if self.ends.get(name, np.inf) > now}
             here = [each for name, each in self.jobs.items() if self.arrives[name] <= now]
-            snapshot = cluster(*self.nodes, *(obj for each in here for obj in each)).snapshot(now)
+            snapshot = cluster(*self.nodes, *self._hypernodes(), *(obj for each in here for obj in each)).snapshot(now)
             ran = run(replace(snapshot, notes=self.notes), self.policy, now=now)
             assert not ran.outcome.faults, ran.outcome.faults
             notes = {**self.notes, **ran.outcome.writes.notes}
@@ -136,12 +144,33 @@ class World:
 
     def fit_alone(self) -> set[str]:
         """The jobs that fit on the empty cluster."""
-        free = np.array([[each.allocatable.milli_cpu] for each in self.nodes])
-        demand = {
-            name: Demand(len(each) - 1, np.array([each[1].spec.request.milli_cpu]), np.ones(len(free), dtype=bool))
-            for name, each in self.jobs.items()
-        }
-        return {name for name, each in demand.items() if fits(free, [each]) is not None}
+        return {name for name in self.jobs if self._fits_alone(name)}
+
+    def _fits_alone(self, name: str) -> bool:
+        group, members = self.groups[name], self.jobs[name][1:]
+        parts = next((each for each in group.sub_groups if each.topology is not None), None)
+        size, asks, places = (parts and parts.sub_group_size) or 1, members[0].spec.request.milli_cpu, Counter[str]()
+        for i, each in enumerate(self.nodes):
+            places[self.racks[i] if parts else each.name] += each.allocatable.milli_cpu // asks
+        return sum(count // size * size for count in places.values()) >= len(members)
+
+    def _hypernodes(self) -> list[HyperNode]:
+        return [
+            hypernode(rack, 1, [each.name for each, at in zip(self.nodes, self.racks, strict=True) if at == rack])
+            for rack in dict.fromkeys(self.racks)
+        ]
+
+    def _in_parts(self, job: list[Any], dice: random.Random) -> list[Any]:
+        """Return a gang of as many pods in sub-groups, if it is to have any, each within a rack in most cases."""
+        group, *members = job
+        sizes = [size for size in (1, 2, 3) if len(members) % size == 0]
+        if dice.random() < 0.3:
+            return job
+        size, topology = dice.choice(sizes), NetworkTopology("hard", 1) if dice.random() < 0.8 else None
+        count = len(members) // size
+        part = SubGroupPolicy("part", topology, size, count, match_label_keys=("part",))
+        labelled = [replace(pod, labels={**pod.labels, "part": str(i // size)}) for i, pod in enumerate(members)]
+        return [replace(group, sub_groups=(part,)), *labelled]
 
     def _start(self, name: str, binds: dict[str, str], now: float) -> None:
         group, *members = self.jobs[name]
@@ -290,6 +319,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--worlds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1, help="of the first world; the next ones count up")
     parser.add_argument("--reservations", type=int, default=1, help="jobs that have one at a time, at most")
+    parser.add_argument("--sub-groups", action="store_true", help="gangs of sub-groups, on nodes in racks")
     parser.add_argument("--trace", default="", metavar="TRACE", help="a year of Theta, in place of random worlds")
     parser.add_argument("--policy", choices=[each for each in POLICIES if "after: " in POLICIES[each]], default="aged")
     parser.add_argument(
@@ -302,8 +332,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     said = moved = 0
     for seed in range(given.seed, given.seed + given.worlds):
         try:
-            said += check_told(World(seed, reservations=given.reservations))
-            moved += check_moves(World(seed, lies=3.0, reservations=given.reservations))
+            said += check_told(World(seed, reservations=given.reservations, in_parts=given.sub_groups))
+            moved += check_moves(World(seed, 3.0, given.reservations, in_parts=given.sub_groups))
         except AssertionError as error:
             print(f"seed {seed}: {error}")
             return 1

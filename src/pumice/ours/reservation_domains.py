@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import I64, Bool
+from pumice.algorithms.groups import distinct
+from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
+from pumice.ours.room_over_time import Parts
 from pumice.placing.derived import derived
-from pumice.volcano.topology.rules import common_label, in_label_domain, job_bound, sub_bound
+from pumice.volcano.topology.rules import domains_of_groups, in_label_domain, job_bound, sub_bound
 
 #: Domains that are planned for one job at most, the largest. A plan of each costs as much as one of a job without.
 DOMAINS_MAX = 32
@@ -16,29 +19,88 @@ DOMAINS_MAX = 32
 def domains_of(ssn: Session, job: int) -> list[Bool | None]:
     """Return the domains in one of which all pods of a job must be, as masks of nodes (N,).
 
-    [None]: it may be anywhere. []: no reservation can say where (domains of sub-groups, or of KAI's topologies).
+    [None]: it may be anywhere. []: no reservation can say where. Then unlike sub-groups have domains of their own, or
+    the topology is KAI's, which no action that asks ``ours/reserve`` follows.
     """
     tables, jobs = ssn.tables, ssn.tables.jobs
-    if jobs.has_policy[job]:
-        return []
     if not jobs.has_topology[job]:
         return [None]
-    if in_label_domain(tables, job):
-        label = common_label(tables, job)
-        return [*_of_label(ssn, label)] if label else []
-    if jobs.groups[job].gang is not None or not tables.tree.ready:
+    gang = jobs.groups[job].gang
+    if (gang is None and not tables.tree.ready) or (gang is not None and not in_label_domain(tables, job)):
         return []
-    bounds = {job_bound(tables, job), *(sub_bound(tables, sub) for sub in jobs.subs[job])} - {None}
+    if jobs.has_policy[job] and _are_apart(tables, job) and parts_of(ssn, job) is None:
+        return []
+    if gang is not None:
+        return [None] if gang.topology is None else [*_of_label(ssn, gang.topology.required)]
+    bound = job_bound(tables, job)
     # A name of a tier that no hypernode has bounds nothing.
-    if not bounds:
-        return [None]
-    return [*_of_hypernodes(ssn, min(bound for bound in bounds if bound is not None))]
+    return [None] if bound is None else [*_of_hypernodes(ssn, bound)]
+
+
+def parts_of(ssn: Session, job: int) -> Parts | None:
+    """Return the sub-groups of a job if each of them must be within a domain of its own, None if not, or if they are
+    unlike.
+
+    Equal sub-groups of equal pods fit if there is room for enough whole ones, in whichever order they are placed. Of
+    unlike ones a small one may go where only a large one fits.
+    """
+    tables, jobs = ssn.tables, ssn.tables.jobs
+    if not jobs.has_policy[job] or not _are_apart(tables, job):
+        return None
+    subs = list(jobs.subs[job])
+    sizes = {len(tables.subs.tasks[sub]) for sub in subs} | {int(tables.subs.min_available[sub]) for sub in subs}
+    classes = distinct(tables.tasks.cls[jobs.tasks[job]])
+    is_like = len(sizes) == 1 and len({tables.classes.req[cls].tobytes() for cls in classes.tolist()}) == 1
+    domain = _domain_of_nodes(ssn, job) if is_like else None
+    return None if domain is None else Parts(sizes.pop(), domain)
 
 
 def needs_all(ssn: Session, job: int) -> bool:
-    """Return True if a job starts only where all of its waiting pods have room, and not only its minimum. Source: the
-    plugin network-topology-aware of Volcano, which looks for hypernodes with room for all tasks of a sub-job."""
-    return bool(ssn.tables.jobs.has_topology[job]) and not in_label_domain(ssn.tables, job)
+    """Return True if room for a job is room for all of its waiting pods, and not only for its minimum.
+
+    With a topology it starts only there: the plugin network-topology-aware of Volcano looks for hypernodes with room
+    for all tasks of a sub-job. Which of its sub-groups make up a minimum depends on the order of plugins.
+    """
+    jobs = ssn.tables.jobs
+    return bool(jobs.has_policy[job] or (jobs.has_topology[job] and not in_label_domain(ssn.tables, job)))
+
+
+def _are_apart(tables: Tables, job: int) -> bool:
+    """Return True if a sub-group of a job must be within a domain of its own."""
+    if in_label_domain(tables, job):
+        return bool(domains_of_groups(tables, job))
+    return any(bound is not None for bound in _bounds_within(tables, job))
+
+
+def _bounds_within(tables: Tables, job: int) -> list[int | None]:
+    """Return for each sub-group the highest tier that it may span, None if its job may span no more."""
+    own = job_bound(tables, job)
+    widest = int(tables.tree.tier[-1]) if own is None else own
+    bounds = [sub_bound(tables, sub) for sub in tables.jobs.subs[job]]
+    return [None if bound is None or bound >= widest else bound for bound in bounds]
+
+
+def _domain_of_nodes(ssn: Session, job: int) -> I64 | None:
+    """Return the number of the domain of each node, where each sub-group of a job must be within one domain; None if
+    not all of them have domains of one kind. From 1 on, 0 for a node in none. Shape (N,)."""
+    tables, subs = ssn.tables, ssn.tables.jobs.subs[job]
+    if in_label_domain(tables, job):
+        found = domains_of_groups(tables, job)
+        groups = {found.get(sub, ()) for sub in subs}
+        labels = {group[0].label for group in groups if len(group) == 1 and len(group[0].subs) == 1}
+        if len(groups) < len(subs) or len(labels) != 1 or any(len(group) != 1 for group in groups):
+            return None
+        codes = derived(ssn).label(labels.pop()).codes
+    else:
+        # Bounds that differ would need places to be counted twice, in domains that overlap.
+        bounds = set(_bounds_within(tables, job))
+        bound = bounds.pop()
+        if bounds or bound is None:
+            return None
+        codes = np.full(len(tables.tree.leaf_of), -1)
+        for number, row in enumerate(_widest_within(tables, bound).tolist()):
+            codes[tables.tree.nodes[row]] = number
+    return codes.astype(np.int64) + 1
 
 
 def _of_label(ssn: Session, label: str) -> list[Bool]:
@@ -49,14 +111,21 @@ def _of_label(ssn: Session, label: str) -> list[Bool]:
 
 
 def _of_hypernodes(ssn: Session, bound: int) -> list[Bool]:
-    """Return the hypernodes of this tier or below that are in no other of them: what fits in one fits in its parent."""
+    """Return the largest of the hypernodes of this tier or below that are in no other of them."""
     tree, found = ssn.tables.tree, list[Bool]()
-    parents = np.where(tree.parent >= 0, tree.tier[tree.parent], np.iinfo(np.int64).max)
-    rows = ((tree.tier <= bound) & (parents > bound)).nonzero()[0]
+    rows = _widest_within(ssn.tables, bound)
     for at in _largest(np.array([len(tree.nodes[row]) for row in rows.tolist()], dtype=np.int64)):
         within = np.zeros(len(tree.leaf_of), dtype=bool)
         within[tree.nodes[int(rows[at])]] = True
         found.append(within)
+    return found
+
+
+def _widest_within(tables: Tables, bound: int) -> AnyArray:
+    """Return the hypernodes of this tier or below that are in no other of them: what fits in one fits in its parent."""
+    tree = tables.tree
+    parents = np.where(tree.parent >= 0, tree.tier[tree.parent], np.iinfo(np.int64).max)
+    found: AnyArray = ((tree.tier <= bound) & (parents > bound)).nonzero()[0]
     return found
 
 

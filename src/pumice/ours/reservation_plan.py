@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import IDLE, RELEASING
 from pumice.framework.cycle.session import Session
@@ -23,9 +23,9 @@ from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from pumice.model.workloads.estimate import expected_end_s
 from pumice.model.workloads.reservation import Reservation
 from pumice.ours.reservation_delay import SaidStart, due_since, needed_of, said_starts
-from pumice.ours.reservation_domains import domains_of, needs_all
+from pumice.ours.reservation_domains import domains_of, needs_all, parts_of
 from pumice.ours.reservation_slots import Slot, Slots
-from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places, places_lost_by
+from pumice.ours.room_over_time import Demand, Parts, RoomOverTime, fits, places, places_lost_by, pods_of
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import stable_codes
 
@@ -84,8 +84,8 @@ class Plan:
         self.claims: list[Claim] = []
         self._slots: Slots | None = None
         self._lost: dict[Hashable, F64] = {}
-        #: Jobs that fit now and go before: the room that the plan rests on is without their minimum.
-        self.starting: list[int] = []
+        #: Jobs that fit now and go before: the room that the plan rests on is without so many pods of them.
+        self.starting: dict[int, int] = {}
         #: Where those of them that may be in one domain only are planned, by row: the nodes of that domain, (N,).
         self.within: dict[int, Bool] = {}
         self._due = due_since(ssn.snapshot.notes)
@@ -109,13 +109,18 @@ class Plan:
         columns = [claim.lost for claim in self.claims]
         return np.stack(columns, axis=1) if columns else np.zeros((self.ssn.tables.classes.capacity, 0))
 
-    def starts(self) -> F64:
-        """Return a number for each job that is to start now, which differs by where it is planned, and 0 for others.
-        Shape (J,)."""
+    def starts(self) -> I64:
+        """Return of each job that is to start now how many pods are counted as placed, 0 for others. Shape (J,)."""
+        found = np.zeros(len(self.rank), dtype=np.int64)
+        for job, pods in self.starting.items():
+            found[job] = pods
+        return found
+
+    def planned_in(self) -> F64:
+        """Return a number for the domain in which each such job is planned, 0 for none. Shape (J,)."""
         found = np.zeros(len(self.rank))
-        found[self.starting] = 1.0
         for job, within in self.within.items():
-            found[job] += crc32(within.tobytes())
+            found[job] = crc32(within.tobytes())
         return found
 
     def _candidates(self) -> AnyArray:
@@ -125,8 +130,8 @@ class Plan:
         # Bounded: a job that never starts, for whatever reason, must not keep nodes idle for ever.
         old = (waited >= self.after_s) & (waited <= self.after_s + self.holds_s)
         waits = (jobs.waits[rows] > 0) & (jobs.counts[rows][:, _HOLDING].sum(axis=1) == 0)
-        plain = ~jobs.has_policy[rows] & ~jobs.quarantined[rows]
-        rows = rows[old & waits & plain & (jobs.phase[rows] != PENDING_PHASE) & (jobs.gated[rows] == 0)]
+        is_held = jobs.quarantined[rows] | (jobs.phase[rows] == PENDING_PHASE) | (jobs.gated[rows] > 0)
+        rows = rows[old & waits & ~is_held]
         created = jobs.creation[rows]
         # Texts are slow to compare, so only jobs that can be among the oldest are sorted by name.
         if len(rows) > PLANS_MAX:
@@ -170,7 +175,7 @@ class Plan:
                 room.take(demands, until)
                 self._start(job, demands)
                 continue
-            count = sum(demand.pods for demand in demands)
+            count = pods_of(demands)
             # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
             there = int(places(room.at(start), demands[0]).sum()) if len(demands) == 1 else count
             self._keep(job, demands, choices, start, until, [there - count], [demands])
@@ -224,7 +229,7 @@ class Plan:
 
     def _start(self, job: int, demands: Sequence[Demand]) -> None:
         """Plan that a job starts now."""
-        self.starting.append(job)
+        self.starting[job] = pods_of(demands)
         # Where it goes is decided later, and another domain may be the one in which room is kept for others.
         if demands[0].within is not None:
             self.within[job] = demands[0].within
@@ -247,7 +252,7 @@ class Plan:
         """Keep room for a job. Of each part of its demands so many places are to spare."""
         yields = self._goes_before(job)
         spare = spare if yields else [0] * len(spare)
-        count = sum(demand.pods for demand in demands)
+        count = pods_of(demands)
         found = Reservation(
             self.ssn.tables.jobs.uids[job], count, start, until, count + spare[0], spare[0], self._awaited(start)
         )
@@ -316,11 +321,14 @@ class Plan:
 
     def _choices(self, job: int) -> list[list[Demand]]:
         """Return what a job demands in each domain in which it may be."""
-        domains = domains_of(self.ssn, job)
-        return [self._demands(job, number, within) for number, within in enumerate(domains)]
+        domains, parts = domains_of(self.ssn, job), parts_of(self.ssn, job)
+        found = [self._demands(job, number, within, parts) for number, within in enumerate(domains)]
+        # Sub-groups that may use different nodes are unlike: the first could take the places of the second.
+        return found if parts is None else [demands for demands in found if len(demands) == 1]
 
-    def _demands(self, job: int, number: int, within: Bool | None) -> list[Demand]:
-        """Return what a job needs at least, its first tasks up to its minimum, by class, in one of its domains."""
+    def _demands(self, job: int, number: int, within: Bool | None, parts: Parts | None) -> list[Demand]:
+        """Return what a job needs at least, its first tasks up to its minimum, by what they ask for and the nodes that
+        they may use, in one of its domains."""
         tables = self.ssn.tables
         # Only the minimum: pods beyond it start one by one, and nothing is kept for them.
         rows = tables.jobs.tasks[job]
@@ -329,19 +337,25 @@ class Plan:
             rows = rows[: max(int(tables.jobs.min_available[job]), 1)]
         # By class: a gang of thousands of equal pods costs as much as one pod.
         classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
-        found = [
-            self._demand(cls, count, number, within)
-            for cls, count in zip(classes.tolist(), counts.tolist(), strict=True)
-        ]
+        found: dict[Hashable, Demand] = {}
+        for cls, count in zip(classes.tolist(), counts.tolist(), strict=True):
+            each = self._demand(cls, count, number, within, parts)
+            # Pods of sub-groups are in classes of their own where they differ in labels alone.
+            like = each.each.tobytes(), each.nodes.tobytes()
+            found[like] = each if like not in found else found[like]._replace(pods=found[like].pods + count)
         # Large pods first, because small ones find room between them.
-        return sorted(found, key=lambda demand: (-demand.each).tolist())
+        return sorted(found.values(), key=lambda demand: (-demand.each).tolist())
 
-    def _demand(self, cls: int, count: int, number: int, within: Bool | None) -> Demand:
+    def _demand(self, cls: int, count: int, number: int, within: Bool | None, parts: Parts | None) -> Demand:
         nodes, each = self._nodes_of(cls), self.ssn.tables.classes.req[cls]
-        if within is None:
-            return Demand(count, each, nodes, cls)
+        kind: tuple[Hashable, ...] = (cls,)
         # By the nodes, since domains of two jobs have the same number, and may be of different topologies.
-        return Demand(count, each, nodes & within, (cls, number, within.tobytes()), within)
+        if within is not None:
+            nodes = nodes & within
+            kind = (*kind, number, within.tobytes())
+        if parts is not None:
+            kind = (*kind, "parts of", parts.size, parts.domain.tobytes())
+        return Demand(count, each, nodes, kind, within, parts)
 
     def _nodes_of(self, cls: int) -> Bool:
         """Return the nodes that may take pods of a class, by what does not change as pods come and go. Shape (N,)."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import F64, I64, Bool
-from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places_lost
+from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places_taken
 
 #: Moments at which running jobs end that are looked at, at most. What ends between two of them counts from the later.
 MOMENTS_MAX = 128
@@ -197,9 +197,9 @@ class Slots:
 
     def _takes(self, taker: Demand, demand: Demand) -> int:
         """Return how many places for a demand the pods of another take at most, wherever they are placed."""
-        pair = taker.kind, demand.kind
-        if pair not in self._taken:
+        question = taker.kind, taker.pods, demand.kind
+        if question not in self._taken:
             # Which nodes they share is not looked at: pods could go to any of them.
             apart = not (taker.nodes & demand.nodes).any()
-            self._taken[pair] = 0 if apart else places_lost(taker.each, demand)
-        return taker.pods * self._taken[pair]
+            self._taken[question] = 0 if apart else places_taken(taker, demand)
+        return self._taken[question]

@@ -20,16 +20,25 @@ from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 PLACES_MAX = 1_000_000
 
 
+class Parts(NamedTuple):
+    """Pods are in parts of ``size``, each of which must be within one domain. ``domain`` (N,): that of each node, from
+    1 on; 0 for a node in none, which takes no part."""
+
+    size: int
+    domain: I64
+
+
 class Demand(NamedTuple):
     """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,). ``kind``: equal for
     those that ask for the same on the same nodes, where answers are shared. ``within`` (N,): the domain in which
-    all must be, None for anywhere."""
+    all must be, None for anywhere. ``parts``: each part of them must be in some domain, None for no such parts."""
 
     pods: int
     each: F64
     nodes: Bool
     kind: Hashable = None
     within: Bool | None = None
+    parts: Parts | None = None
 
 
 class RoomOverTime:
@@ -53,14 +62,14 @@ class RoomOverTime:
     def places_at(self, demand: Demand, moments: F64) -> F64:
         """Return how many places for a demand there are at each of some moments, ascending. Shape (moments,)."""
         free, found, gone = self._free.copy(), np.empty(len(moments)), 0
-        here = places(free, demand)
+        here = places_on_nodes(free, demand)
         for i, until in enumerate(np.searchsorted(self._end, moments, side="right").tolist()):
             # Only of nodes on which something ends, so that many moments cost little more than one.
             nodes, which = np.unique(self._node[gone:until], return_inverse=True)
             free[nodes] += sums_by(which, self._amount[gone:until], len(nodes))
             gone = until
-            here[nodes] = places(free[nodes], demand._replace(nodes=demand.nodes[nodes]))
-            found[i] = here.sum()
+            here[nodes] = places_on_nodes(free[nodes], demand._replace(nodes=demand.nodes[nodes]))
+            found[i] = (here if demand.parts is None else _of_domains(here, demand.parts)).sum()
         return found
 
     def earliest(self, demands: Sequence[Demand], now: float) -> float:
@@ -92,11 +101,40 @@ class RoomOverTime:
 
 
 def places(free: F64, demand: Demand, most: int = PLACES_MAX) -> I64:
-    """Return how many equal pods each node has room for, up to ``most`` on one node. Shape (N,)."""
+    """Return how many equal pods may go to each node, up to ``most`` on one node. Shape (N,)."""
+    room = places_on_nodes(free, demand, most)
+    if demand.parts is None:
+        return room
+    order = np.argsort(demand.parts.domain, kind="stable")
+    whole = _of_domains(room, demand.parts)
+    # Which nodes of a domain have the places that are too few for a part makes no difference: the last ones.
+    ends = np.cumsum(np.bincount(demand.parts.domain, room)).astype(np.int64)
+    found, domain = np.empty_like(room), demand.parts.domain[order]
+    after = ends[domain] - np.cumsum(room[order])
+    left_over = (np.diff(ends, prepend=0) - whole)[domain]
+    found[order] = np.maximum(room[order] - np.maximum(left_over - after, 0), 0)
+    return found
+
+
+def _of_domains(room: I64, parts: Parts) -> I64:
+    """Return the places of each domain that whole parts can take. Shape (domains,)."""
+    total = np.bincount(parts.domain, room).astype(np.int64)
+    # A part that no domain contains would be placed nowhere, however many nodes are in no domain.
+    total[0] = 0
+    return total - total % parts.size
+
+
+def places_on_nodes(free: F64, demand: Demand, most: int = PLACES_MAX) -> I64:
+    """Return how many equal pods each node has room for by itself, up to ``most`` on one node. Shape (N,)."""
     asks = demand.each > 0
     # A pod that asks for nothing has room without end, which no sum over nodes could hold.
     each = np.floor((free[:, asks] + EPS) / demand.each[asks]).min(axis=1, initial=most)
     return np.where(demand.nodes, np.maximum(each, 0), 0).astype(np.int64)
+
+
+def pods_of(demands: Sequence[Demand]) -> int:
+    """Return the number of pods of all demands."""
+    return sum(demand.pods for demand in demands)
 
 
 def fits(free: F64, demands: Sequence[Demand]) -> list[I64] | None:
@@ -106,8 +144,10 @@ def fits(free: F64, demands: Sequence[Demand]) -> list[I64] | None:
     found, left = [], free if len(demands) < 2 else free.copy()
     for demand in demands:
         room = places(left, demand, demand.pods)
-        before = np.cumsum(room) - room
-        counts = np.clip(demand.pods - before, 0, room)
+        # Domain by domain, so that parts are whole.
+        order = slice(None) if demand.parts is None else np.argsort(demand.parts.domain, kind="stable")
+        counts = np.empty_like(room)
+        counts[order] = np.clip(demand.pods - np.cumsum(room[order]) + room[order], 0, room[order])
         if counts.sum() < demand.pods:
             return None
         if len(demands) > 1:
@@ -116,9 +156,16 @@ def fits(free: F64, demands: Sequence[Demand]) -> list[I64] | None:
     return found
 
 
-def places_lost(each: F64, demand: Demand) -> int:
-    """Return how many places for pods of a demand one pod with these requests takes at most, on whichever node."""
-    return int(places_lost_by(each[None, :], demand)[0])
+def places_taken(taker: Demand, demand: Demand) -> int:
+    """Return how many places for a demand the pods of another one take at most, wherever they are placed."""
+    one = int(places_lost_by(taker.each[None, :], demand._replace(parts=None))[0])
+    if demand.parts is None:
+        return taker.pods * one
+    together = 1
+    if taker.parts is not None and np.array_equal(taker.parts.domain, demand.parts.domain):
+        together = taker.parts.size
+    size = demand.parts.size
+    return taker.pods // together * -(-one * together // size) * size
 
 
 def places_lost_by(each: F64, demand: Demand) -> F64:
@@ -129,4 +176,5 @@ def places_lost_by(each: F64, demand: Demand) -> F64:
         return np.zeros(len(each))
     # The places of a node are a minimum of quotients over resources, and none of these falls by more than this.
     found: F64 = np.ceil((each[:, asks] - EPS) / demand.each[asks]).max(axis=1, initial=0.0)
-    return found
+    # One place less in a domain may be a whole part less.
+    return found if demand.parts is None else np.ceil(found / demand.parts.size) * demand.parts.size

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.blockers import StartReserved
-from pumice.model.workloads.gang import Gang, TopologyConstraint
+from pumice.model.workloads.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.workloads.native_group import NativeGroup
-from pumice.model.workloads.podgroup import NetworkTopology
+from pumice.model.workloads.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.ours.reservation_domains import DOMAINS_MAX
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
@@ -113,3 +113,70 @@ def test_a_gang_that_starts_in_another_domain_than_planned_takes_no_room_of_othe
     said, binds = outcome(cluster(*nodes, *racks, *(each for one in jobs for each in one)), reservations=reservations)
     # The start of the other gang is said in the next cycle, when it is decided where this one goes.
     assert binds == {"gang-0": "n0", "gang-1": "n0"} and said == {}
+
+
+def in_parts(name: str, sizes: tuple[int, ...], *, within: bool = True, native: bool = False) -> list[Any]:
+    """A gang of sub-groups of these sizes, each of which must be in one rack if they are ``within`` racks."""
+    group, *members = job(name, sum(sizes), "1h")
+    labels = [f"part{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    members = [
+        replace(pod, labels={**pod.labels, "part": at, SUB_GROUP_LABEL: at})
+        for pod, at in zip(members, labels, strict=True)
+    ]
+    if native:
+        rack = TopologyConstraint("", RACK) if within else None
+        parts = [SubGroup(f"part{i}", size, topology=rack) for i, size in enumerate(sizes)]
+        tree = NativeGroup("scheduling.k8s.io/v1beta1", is_tree=True)
+        return [replace(group, gang=Gang(sub_groups=tuple(parts)), native=tree), *members]
+    topology = NetworkTopology("hard", 1) if within else None
+    one = SubGroupPolicy("part", topology, sizes[0], len(sizes), match_label_keys=("part",))
+    return [replace(group, sub_groups=(one,)), *members]
+
+
+@pytest.mark.parametrize("reservations", [1, 8])
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("sizes", "within", "start"),
+    [
+        ((1, 1), True, None),  # one node is free in each rack now
+        ((2,), True, 5),
+        ((2,), False, None),
+        ((2, 2), True, 10),
+        ((1, 1, 1), True, 5),
+        ((2, 1), False, 5),
+    ],
+)
+def test_a_gang_of_sub_groups_starts_when_domains_have_room_for_each(
+    sizes: tuple[int, ...], within: bool, start: int | None, native: bool, reservations: int
+) -> None:
+    said, binds = outcome(two_racks(in_parts("gang", sizes, within=within, native=native)), reservations=reservations)
+    assert said == ({} if start is None else {"gang": start * HOUR})
+    assert len(binds) == (sum(sizes) if start is None else 0)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_sub_groups_that_never_fit_or_are_unlike_keep_no_room(native: bool) -> None:
+    # A rack has two nodes; and where the first of unlike sub-groups goes, the second may need its place.
+    for sizes in ((3,), (2, 1)):
+        assert outcome(two_racks(in_parts("gang", sizes, native=native)))[0] == {}
+
+
+def test_nodes_in_no_domain_take_no_sub_group() -> None:
+    apart = [node(f"apart{i}", cpu=4) for i in range(4)]
+    assert outcome(two_racks(apart, in_parts("gang", (2,))))[0] == {"gang": 5 * HOUR}
+
+
+def test_others_leave_the_sub_groups_of_a_gang_their_domains() -> None:
+    late, short = job("late", 1, "9d", 60.0), job("short", 1, "3h", 90.0)
+    said, binds = outcome(two_racks(in_parts("gang", (2, 2)), late, short))
+    assert said == {"gang": 10 * HOUR} and binds.keys() == {"short-0"}
+
+
+def test_places_that_no_whole_sub_group_can_use_do_not_count() -> None:
+    """At 5 h four nodes are free, of which rack 1 has three: room for one sub-group of two, and not for two."""
+    more = node("n4", cpu=4, labels={RACK: "r1"})
+    racks = [hypernode("r0", 1, ["n0", "n1"]), hypernode("r1", 1, ["n2", "n3", "n4"])]
+    nodes = [node(f"n{i}", cpu=4, labels={RACK: f"r{i // 2}"}) for i in range(4)]
+    running = job("runs0", 1, "10h", on="n0"), job("runs1", 1, "5h", on="n2")
+    found = cluster(*nodes, more, *racks, *(each for one in (*running, in_parts("gang", (2, 2))) for each in one))
+    assert outcome(found)[0] == {"gang": 10 * HOUR}

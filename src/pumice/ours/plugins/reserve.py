@@ -49,7 +49,8 @@ class Reserve:
     ``grace``: for how long after its estimate a job may take to end. ``trustsFor``: for how long after the start that
     was said first others may still start before the job because of their estimates. ``backfill`` False: no job starts
     before the reserved one (with ``after: 0s`` that is first come, first served). For a gang with a hard topology room
-    is kept within one domain. Jobs with sub-groups, or with a topology of KAI's, get no reservation yet.
+    is kept within one domain, for equal sub-groups each in one. Jobs of which unlike sub-groups must each be within a
+    domain get no reservation.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class Reserve:
         self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost())
         self.spare = ssn.column(f"{NAME}.spare", values=np.array([float(claim.spare) for claim in plan.claims]))
         self.starts = ssn.column(f"{NAME}.starts", "job", values=plan.starts())
+        # No code reads this column. It makes answers of the filter rest on the domains of jobs that start.
+        self.planned_in = ssn.column(f"{NAME}.planned_in", "job", values=plan.planned_in())
         # Claims in a domain keep late pods off its nodes; others are counted wherever a pod goes.
         self.domains = [claim.within for claim in plan.claims]
         self.in_domain = np.array([within is not None for within in self.domains], dtype=bool)
@@ -166,7 +169,7 @@ class Reserve:
         spare, missing, free = self.spare.array[claims], self._missing(job), 0
         if self.starts.array[job]:
             # The plan is without the minimum of a job that starts now, and pods beyond it are late as others are.
-            free, missing = min(max(missing, 0), len(tasks)), 0
+            free, missing = min(self._planned(job), len(tasks)), 0
         first = each[0]
         if is_one:
             are_equal, first = free in (0, len(tasks)), first * (not free)
@@ -186,7 +189,9 @@ class Reserve:
             return min(len(tasks), free + int((spare[takes] // each[0][takes]).min()))
         return int((np.cumsum(each, axis=0) <= spare).all(axis=1).sum())
 
-    @points.predicate(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts"))))
+    @points.predicate(
+        reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts", "planned_in")))
+    )
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Reject the nodes of domains in which no place is left to spare. Shape (rows,)."""
         tasks = self.ssn.tables.tasks
@@ -229,7 +234,7 @@ class Reserve:
             within = self.plan.within.get(job)
             if job >= 0 and self.starts.array[job] and (within is None or within[nodes[0]]):
                 # They are counted as held by now, where they are planned.
-                minimum = max(len(rows) + self._missing(job), 0)
+                minimum = self._planned(job, before=len(rows))
                 rows, nodes = rows[minimum:], nodes[minimum:]
             # By class: a gang may have thousands of pods, and there are up to 64 claims.
             taken = np.zeros(len(claims))
@@ -253,6 +258,12 @@ class Reserve:
         """Return how many pods a job has to get until it has its minimum, below 0 for pods beyond it."""
         tables = self.ssn.tables
         return int(tables.jobs.min_available[job]) - Job(tables, job).held_count
+
+    def _planned(self, job: int, before: int = 0) -> int:
+        """Return how many more pods of a job that starts now the plan counts as placed. ``before``: without so many
+        that have just got their nodes."""
+        held = Job(self.ssn.tables, job).held_count - before
+        return max(int(self.starts.array[job]) - held, 0)
 
     def _binding(self, job: int, *, in_domains: bool) -> I64:
         """Return the claims whose places a job has to leave: those that begin before it ends, less its own; those in a

@@ -39,7 +39,8 @@ def draw_reserving_conf(dice: Dice) -> Conf:
 
 
 def draw_reserved_objects(dice: Dice) -> list[Raw]:
-    """Return nodes of two sizes, some with GPUs, and gangs with estimates, some within one of two hypernodes."""
+    """Return nodes of two sizes, some with GPUs, and gangs with estimates, some within one of two hypernodes, some of
+    partitions, each of which may have to be within one."""
     nodes, jobs = [], dice.number(*dice.one(_JOBS))
     for i in range(dice.number(2, 5 if jobs > _FEW_JOBS else 3)):
         room = {"cpu": str(dice.one((4, 8))), "memory": "64Gi", "pods": "20"}
@@ -55,9 +56,15 @@ def draw_reserved_objects(dice: Dice) -> list[Raw]:
 
 def _job(dice: Dice, j: int, gpus: bool, has_domains: bool) -> Raw:
     tasks = [_task(dice, "worker", dice.number(1, 5), gpus)]
-    is_together = has_domains and dice.chance(0.4)
+    is_together, is_parted = has_domains and dice.chance(0.4), dice.chance(0.3)
+    if is_parted:
+        size, total = dice.number(1, 3), dice.number(1, 3)
+        policy: Raw = {"totalPartitions": total, "partitionSize": size, "minPartitions": dice.number(1, total)}
+        if has_domains and dice.chance(0.7):
+            policy["networkTopology"] = {"mode": "hard", "highestTierAllowed": 1}
+        tasks[0] |= {"replicas": size * total, "partitionPolicy": policy}
     # Within a domain unlike pods are not packed, so that a gang of them may find no place although it fits.
-    if dice.chance(0.2) and not is_together:
+    if dice.chance(0.2) and not (is_together or is_parted):
         tasks.append(_task(dice, "ps", dice.number(1, 2), gpus))
     total = sum(task["replicas"] for task in tasks)
     seconds = dice.number(5, 400)
