@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from pumice.cli.main import main
 from pumice.framework.cycle.budget import Budget
-from pumice.ours.reservation_plan import Plan
+from pumice.ours.reservations.plan import Plan
 from pumice.runtime.bind_checks import BindChecks
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.sim.fuzz.case import FuzzCase, Kind, draw, draw_mixed, play

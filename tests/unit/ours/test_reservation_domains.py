@@ -12,7 +12,7 @@ from pumice.model.blockers import StartReserved
 from pumice.model.workloads.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.workloads.native_group import NativeGroup
 from pumice.model.workloads.podgroup import NetworkTopology, SubGroupPolicy
-from pumice.ours.reservation_domains import DOMAINS_MAX
+from pumice.ours.reservations.domains import DOMAINS_MAX
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
 from pumice.testing.build import cluster, hypernode, node, run

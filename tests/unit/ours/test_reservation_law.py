@@ -7,7 +7,15 @@ import pytest
 
 from bench.reserved_starts import World, check_moves, check_told
 from pumice.model.blockers import OVERRUN
-from pumice.ours.room_over_time import Demand, Parts, RoomOverTime, fits, places, places_lost_by, places_taken
+from pumice.ours.reservations.room_over_time import (
+    Demand,
+    Parts,
+    RoomOverTime,
+    fits,
+    places,
+    places_lost_by,
+    places_taken,
+)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from bench.reserved_starts import World, check_moves, check_told
 from pumice.framework.plugin.errors import PolicyError
 from pumice.model.blockers import AHEAD, MovedBy, StartReserved
-from pumice.ours.reservation_slots import MOMENTS_MAX, STEPS_MAX, Slot, Slots
-from pumice.ours.room_over_time import Demand, RoomOverTime, places
+from pumice.ours.reservations.room_over_time import Demand, RoomOverTime, places
+from pumice.ours.reservations.slots import MOMENTS_MAX, STEPS_MAX, Slot, Slots
 from pumice.testing.build import run
 from tests.unit.ours.test_reserve import HOUR, four, job, policy, started
 

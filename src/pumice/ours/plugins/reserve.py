@@ -30,9 +30,9 @@ from pumice.api import (
     points,
 )
 from pumice.model.blockers import RoomReserved
-from pumice.ours.reservation_delay import JOBS_MAX, due_since, notes_of_due
-from pumice.ours.reservation_findings import ReservationFindings
-from pumice.ours.reservation_plan import PLANS_MAX, Plan
+from pumice.ours.reservations.delay import JOBS_MAX, due_since, notes_of_due
+from pumice.ours.reservations.findings import ReservationFindings
+from pumice.ours.reservations.plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
 
 NAME = "reserve"
@@ -252,7 +252,7 @@ class Reserve:
     def _kept_until(self) -> list[float]:
         """Return until when the room is kept of each job that has found no place in it."""
         plan = self.plan
-        return [since + plan.estimate(job) for job, since in plan.due().items() if job not in plan.given_up]
+        return [since + plan.running.estimate(job) for job, since in plan.due().items() if job not in plan.given_up]
 
     def _missing(self, job: int) -> int:
         """Return how many pods a job has to get until it has its minimum, below 0 for pods beyond it."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import F64, I64, Bool
-from pumice.ours.room_over_time import Demand, RoomOverTime, fits, places_taken
+from pumice.ours.reservations.room_over_time import Demand, RoomOverTime, fits, places_taken
 
 #: Moments at which running jobs end that are looked at, at most. What ends between two of them counts from the later.
 MOMENTS_MAX = 128

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pumice.model.blockers import AHEAD, NO_PLACE, REPLANNED, TOO_LONG, MovedBy, StartReserved
-from pumice.ours.reservation_delay import LATER_S, SaidStart, notes_of
-from pumice.ours.reservation_plan import Kept, Plan
+from pumice.ours.reservations.delay import LATER_S, SaidStart, notes_of
+from pumice.ours.reservations.plan import Kept, Plan
 
 
 class ReservationFindings:

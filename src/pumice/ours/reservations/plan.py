@@ -16,22 +16,18 @@ import numpy as np
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
-from pumice.columns.nodes import IDLE, RELEASING
 from pumice.framework.cycle.session import Session
 from pumice.model.blockers import AHEAD, OVERRUN, REPLANNED, ROOM, STARTED, MovedBy
-from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
-from pumice.model.workloads.estimate import expected_end_s
+from pumice.model.status import TaskStatus
 from pumice.model.workloads.reservation import Reservation
-from pumice.ours.reservation_delay import SaidStart, due_since, needed_of, said_starts
-from pumice.ours.reservation_domains import domains_of, needs_all, parts_of
-from pumice.ours.reservation_slots import Slot, Slots
-from pumice.ours.room_over_time import Demand, Parts, RoomOverTime, fits, places, places_lost_by, pods_of
-from pumice.placing.derived import derived
-from pumice.placing.filters.nodes import stable_codes
+from pumice.ours.reservations.delay import SaidStart, due_since, needed_of, said_starts
+from pumice.ours.reservations.demands import Demands
+from pumice.ours.reservations.room_over_time import Demand, RoomOverTime, fits, places, places_lost_by, pods_of
+from pumice.ours.reservations.running import HOLDING, RunningJobs
+from pumice.ours.reservations.slots import Slot, Slots
 
 #: Waiting jobs that are planned in one cycle at most. Those that fit at once come first and cost a plan each.
 PLANS_MAX = 64
-_HOLDING = sorted(ALLOCATED_STATUSES)
 
 
 class Kept(NamedTuple):
@@ -75,8 +71,9 @@ class Plan:
         trusts_s: float,
         backfill: bool,
     ) -> None:
-        self.ssn, self.after_s, self.holds_s, self.unknown_s = ssn, after_s, holds_s, unknown_s
-        self._most, self._grace_s, self._trusts_s, self._backfill = most, grace_s, trusts_s, backfill
+        self.ssn, self.after_s, self.holds_s = ssn, after_s, holds_s
+        self._most, self._trusts_s, self._backfill = most, trusts_s, backfill
+        self.running, self._demands = RunningJobs(ssn, unknown_s, grace_s), Demands(ssn)
         jobs = ssn.tables.jobs.capacity
         self.rank, self.late = np.zeros(jobs), np.zeros(jobs)
         self.said = said_starts(ssn.snapshot.notes)
@@ -129,7 +126,7 @@ class Plan:
         waited = self.ssn.now - jobs.creation[rows]
         # Bounded: a job that never starts, for whatever reason, must not keep nodes idle for ever.
         old = (waited >= self.after_s) & (waited <= self.after_s + self.holds_s)
-        waits = (jobs.waits[rows] > 0) & (jobs.counts[rows][:, _HOLDING].sum(axis=1) == 0)
+        waits = (jobs.waits[rows] > 0) & (jobs.counts[rows][:, HOLDING].sum(axis=1) == 0)
         is_held = jobs.quarantined[rows] | (jobs.phase[rows] == PENDING_PHASE) | (jobs.gated[rows] > 0)
         rows = rows[old & waits & ~is_held]
         created = jobs.creation[rows]
@@ -145,22 +142,21 @@ class Plan:
         # Most cycles have no candidate, and need no profile.
         if not candidates:
             return
-        room = self._room(self._ends)
+        room = self.running.room(self.running.ends)
         if self._most == 1:
             self._reserve_one(candidates, room)
         else:
             self._reserve_several(candidates, room)
         self.claims.sort(key=lambda claim: claim.begins)
         if self.claims:
-            jobs, begins = self.ssn.tables.jobs, [claim.begins for claim in self.claims]
-            estimates = np.where(jobs.estimate_s > 0, jobs.estimate_s, self.unknown_s) + self._grace_s
-            self.late[:] = np.searchsorted(begins, self.ssn.now + estimates, side="left")
+            begins = [claim.begins for claim in self.claims]
+            self.late[:] = np.searchsorted(begins, self.ssn.now + self.running.estimates(), side="left")
 
     def _reserve_one(self, candidates: Sequence[int], room: RoomOverTime) -> None:
         """Reserve for the first job that does not fit now. Jobs before it are counted on the nodes that they fit on."""
         now = self.ssn.now
         for i, job in enumerate(candidates):
-            choices = self._choices(job)
+            choices = self._demands.choices(job)
             starts = [room.earliest(demands, now) for demands in choices]
             start = min(starts, default=np.inf)
             # One that never fits keeps nothing, and the next one is planned.
@@ -170,7 +166,7 @@ class Plan:
                 continue
             demands = choices[starts.index(start)]
             self.rank[job] = i + 1
-            until = start + self.estimate(job)
+            until = start + self.running.estimate(job)
             if start <= now:
                 room.take(demands, until)
                 self._start(job, demands)
@@ -190,8 +186,8 @@ class Plan:
             said = self.said.get(uids[job])
             if said is None:
                 continue
-            choices[job], start = self._choices(job), max(said.start, now)
-            until = start + self.estimate(job)
+            choices[job], start = self._demands.choices(job), max(said.start, now)
+            until = start + self.running.estimate(job)
             same = (Slot(job, tuple(demands), start, until) for demands in choices[job])
             # Where jobs ran longer than they said, the older one goes before those that were to start later.
             moved = next(filter(slots.can_add, same), None) or self._earliest(slots, job, choices[job])
@@ -202,7 +198,7 @@ class Plan:
             if job in self.given_up:
                 continue
             if job not in choices:
-                choices[job] = self._choices(job)
+                choices[job] = self._demands.choices(job)
             before = slots.remove(job)
             planned = self._earliest(slots, job, choices[job])
             # Once the steps are spent, not all domains were tried.
@@ -236,7 +232,7 @@ class Plan:
 
     def _earliest(self, slots: Slots, job: int, choices: Sequence[Sequence[Demand]]) -> Slot | None:
         """Return the first slot for a job in any of its domains, None for none."""
-        found = [slots.earliest(job, demands, self.estimate(job)) for demands in choices]
+        found = [slots.earliest(job, demands, self.running.estimate(job)) for demands in choices]
         return min((slot for slot in found if slot is not None), key=lambda slot: slot.start, default=None)
 
     def _keep(
@@ -270,7 +266,7 @@ class Plan:
     def _gives_up(self, job: int, start: float) -> bool:
         """Return True, and note it, if a job that might start now has had its time to do so."""
         due = self._due.get(self.ssn.tables.jobs.uids[job])
-        if due is None or start > self.ssn.now or self.ssn.now < due + self.estimate(job):
+        if due is None or start > self.ssn.now or self.ssn.now < due + self.running.estimate(job):
             return False
         self.given_up.append(job)
         return True
@@ -307,7 +303,7 @@ class Plan:
         found, which = list[Bool](), np.zeros(len(classes), dtype=np.int64)
         # Most classes may use the same nodes, and a tenant may have very many classes.
         for i, cls in enumerate(classes.tolist()):
-            nodes = self._nodes_of(cls)
+            nodes = self._demands.nodes_of(cls)
             which[i] = masks.setdefault(nodes.tobytes(), len(found))
             if which[i] == len(found):
                 found.append(nodes)
@@ -319,55 +315,10 @@ class Plan:
         found: AnyArray = (tasks.alive & (tasks.status == TaskStatus.PENDING) & (tasks.cls >= 0)).nonzero()[0]
         return found
 
-    def _choices(self, job: int) -> list[list[Demand]]:
-        """Return what a job demands in each domain in which it may be."""
-        domains, parts = domains_of(self.ssn, job), parts_of(self.ssn, job)
-        found = [self._demands(job, number, within, parts) for number, within in enumerate(domains)]
-        # Sub-groups that may use different nodes are unlike: the first could take the places of the second.
-        return found if parts is None else [demands for demands in found if len(demands) == 1]
-
-    def _demands(self, job: int, number: int, within: Bool | None, parts: Parts | None) -> list[Demand]:
-        """Return what a job needs at least, its first tasks up to its minimum, by what they ask for and the nodes that
-        they may use, in one of its domains."""
-        tables = self.ssn.tables
-        # Only the minimum: pods beyond it start one by one, and nothing is kept for them.
-        rows = tables.jobs.tasks[job]
-        rows = rows[tables.tasks.status[rows] == TaskStatus.PENDING]
-        if not needs_all(self.ssn, job):
-            rows = rows[: max(int(tables.jobs.min_available[job]), 1)]
-        # By class: a gang of thousands of equal pods costs as much as one pod.
-        classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
-        found: dict[Hashable, Demand] = {}
-        for cls, count in zip(classes.tolist(), counts.tolist(), strict=True):
-            each = self._demand(cls, count, number, within, parts)
-            # Pods of sub-groups are in classes of their own where they differ in labels alone.
-            like = each.each.tobytes(), each.nodes.tobytes()
-            found[like] = each if like not in found else found[like]._replace(pods=found[like].pods + count)
-        # Large pods first, because small ones find room between them.
-        return sorted(found.values(), key=lambda demand: (-demand.each).tolist())
-
-    def _demand(self, cls: int, count: int, number: int, within: Bool | None, parts: Parts | None) -> Demand:
-        nodes, each = self._nodes_of(cls), self.ssn.tables.classes.req[cls]
-        kind: tuple[Hashable, ...] = (cls,)
-        # By the nodes, since domains of two jobs have the same number, and may be of different topologies.
-        if within is not None:
-            nodes = nodes & within
-            kind = (*kind, number, within.tobytes())
-        if parts is not None:
-            kind = (*kind, "parts of", parts.size, parts.domain.tobytes())
-        return Demand(count, each, nodes, kind, within, parts)
-
-    def _nodes_of(self, cls: int) -> Bool:
-        """Return the nodes that may take pods of a class, by what does not change as pods come and go. Shape (N,)."""
-        tables = self.ssn.tables
-        codes = stable_codes(derived(self.ssn), tables.classes.specs[cls], affinity=True, taints=True).codes
-        found: Bool = (codes == 0) & (tables.nodes.quarantined_by == 0)
-        return found
-
     def is_waiting(self, job: int) -> bool:
         """Return True if a job waits, and no pod of it has a node."""
         jobs = self.ssn.tables.jobs
-        return bool(jobs.alive[job] and jobs.waits[job] > 0 and jobs.counts[job, _HOLDING].sum() == 0)
+        return bool(jobs.alive[job] and jobs.waits[job] > 0 and jobs.counts[job, HOLDING].sum() == 0)
 
     def places_when_empty(self, kept: Kept) -> float:
         """Return how many pods of a reserved job fit where it may be, if nothing runs there."""
@@ -378,14 +329,14 @@ class Plan:
         """Return why a reserved job does not fit at the moment that was said before."""
 
         def fits_without(causes: Sequence[MovedBy]) -> bool:
-            ends = self._ends.copy()
+            ends = self.running.ends.copy()
             ends[[rows[cause] for cause in causes]] = -np.inf
-            free = self._room(ends).at(said.start)
+            free = self.running.room(ends).at(said.start)
             return any(fits(free, demands) is not None for demands in kept.choices)
 
         rows: dict[MovedBy, int] = {}
         start = max(said.start, self.ssn.now)
-        wanted = Slot(kept.job, tuple(kept.demands), start, start + self.estimate(kept.job))
+        wanted = Slot(kept.job, tuple(kept.demands), start, start + self.running.estimate(kept.job))
         first = self._slots.in_the_way(wanted) if self._slots is not None else None
         # If what runs leaves it room at that moment, it is another reserved job that does not.
         if first is not None and fits_without(()):
@@ -405,59 +356,19 @@ class Plan:
     def _beyond(self, moment: float, demands: Sequence[Demand]) -> list[int]:
         """Return jobs that hold nodes which the demands may use, and are expected to end after a moment."""
         tasks, usable = self.ssn.tables.tasks, np.logical_or.reduce([demand.nodes for demand in demands])
-        rows = self._holding[usable[tasks.node[self._holding]]]
+        rows = self.running.holding[usable[tasks.node[self.running.holding]]]
         found = distinct(tasks.job[rows][tasks.job[rows] >= 0])
-        return [int(job) for job in found if np.isfinite(self._ends[job]) and self._ends[job] > moment]
+        return [int(job) for job in found if np.isfinite(self.running.ends[job]) and self.running.ends[job] > moment]
 
     def _cause(self, job: int, said: SaidStart) -> MovedBy | None:
-        key, started = self.ssn.tables.jobs.uids[job], float(self._starts[job])
+        key, started = self.ssn.tables.jobs.uids[job], float(self.running.starts[job])
         if started >= said.at:
             return MovedBy(STARTED, key)
         # One that was to end later already then is no cause.
-        return MovedBy(OVERRUN, key) if started + self.estimate(job) <= said.start else None
-
-    @cached_property
-    def _holding(self) -> AnyArray:
-        """Return the rows of tasks that hold a node."""
-        tasks = self.ssn.tables.tasks
-        found: AnyArray = (tasks.alive & (tasks.node >= 0) & np.isin(tasks.status, _HOLDING)).nonzero()[0]
-        return found
-
-    def _room(self, ends: F64) -> RoomOverTime:
-        tables = self.ssn.tables
-        tasks, rows = tables.tasks, self._holding
-        job = tasks.job[rows]
-        # Pods without a job, such as those of a DaemonSet, are not expected to end.
-        end = np.where(job >= 0, ends[job], np.inf)
-        # What is being released counts as free: its pods have been asked to leave.
-        free = tables.nodes.books[:, IDLE] + tables.nodes.books[:, RELEASING]
-        return RoomOverTime(free, tasks.node[rows], tables.classes.req[tasks.cls[rows]], end)
-
-    @cached_property
-    def _starts(self) -> F64:
-        """Return since when each job is running, ``inf`` for others. Shape (J,)."""
-        tables, now = self.ssn.tables, self.ssn.now
-        found = np.full(tables.jobs.capacity, np.inf)
-        for job in (tables.jobs.alive & (tables.jobs.counts[:, _HOLDING].sum(axis=1) > 0)).nonzero()[0].tolist():
-            # One pod of a gang tells when it started: they run together.
-            pod = tables.tasks.pods[tables.jobs.tasks[job][0]]
-            found[job] = now if pod.start_time is None else pod.start_time
-        return found
-
-    @cached_property
-    def _ends(self) -> F64:
-        """Return when each running job is expected to end, ``inf`` for others. Shape (J,)."""
-        found = np.full(len(self._starts), np.inf)
-        for job in np.isfinite(self._starts).nonzero()[0].tolist():
-            found[job] = expected_end_s(float(self._starts[job]), self.estimate(job), self.ssn.now)
-        return found
-
-    def estimate(self, job: int) -> float:
-        """Return how long a job is expected to run, in seconds."""
-        return (float(self.ssn.tables.jobs.estimate_s[job]) or self.unknown_s) + self._grace_s
+        return MovedBy(OVERRUN, key) if started + self.running.estimate(job) <= said.start else None
 
     def _awaited(self, start: float) -> tuple[str, ...]:
         """Return the keys of some jobs whose ends the reservation waits for, the latest last."""
-        ends, uids = self._ends, self.ssn.tables.jobs.uids
+        ends, uids = self.running.ends, self.ssn.tables.jobs.uids
         rows = (ends <= start).nonzero()[0]
         return tuple(uids[row] for row in rows[np.argsort(ends[rows], kind="stable")][-3:].tolist())

@@ -8,7 +8,7 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
-from pumice.ours.room_over_time import Parts
+from pumice.ours.reservations.room_over_time import Parts
 from pumice.placing.derived import derived
 from pumice.volcano.topology.rules import domains_of_groups, in_label_domain, job_bound, sub_bound
 
