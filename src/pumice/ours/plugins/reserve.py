@@ -217,7 +217,8 @@ class Reserve:
         if within is None or within[nodes.rows].all():
             return None
         claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
-        short = self.lost.array[cls][claims] * max(self._missing(job), 1) > self.spare.array[claims]
+        # All of it at once, since all of it goes to the domain of its first pod.
+        short = self.lost.array[cls][claims] * max(self._planned(job), 1) > self.spare.array[claims]
         if not short.any():
             return None
         kept = self.claims[int(claims[short.argmax()])].kept.reservation
@@ -232,6 +233,7 @@ class Reserve:
         if len(claims):
             rows, nodes = list(run.rows), list(run.nodes)
             within = self.plan.within.get(job)
+            # A job that went to another domain than planned has taken what is to spare there.
             if job >= 0 and self.starts.array[job] and (within is None or within[nodes[0]]):
                 # They are counted as held by now, where they are planned.
                 minimum = self._planned(job, before=len(rows))

@@ -46,6 +46,7 @@ class ReservationFindings:
             # A job that is planned for this cycle starts, or is looked at again in the next.
             if row is None or not plan.is_waiting(row) or plan.rank[row] > 0:
                 continue
+            # The policy's own bound is named first: it holds whatever else is true.
             if self._is_too_old(row):
                 cause = MovedBy(TOO_LONG)
             elif row in plan.given_up:
