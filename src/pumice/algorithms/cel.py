@@ -1,8 +1,9 @@
 """CEL selectors of devices: evaluates an expression for a device. Source: Kubernetes dynamic resource allocation.
 
-Every user who may create a claim can write an expression, so its cost is bounded before it runs: by its length, and by
-refusing loops within loops. Patterns are RE2's. The library is an extra (``dra``) and is imported for the first
-selector, because few clusters have any. Decision 0021 has the figures.
+Every user who may create a claim can write an expression, so its cost is bounded before it runs: by its length, by
+refusing loops within loops and large patterns, and by counting what it does in steps. Patterns are RE2's. The library
+is an extra (``dra``) and is imported for the first selector, because few clusters have any. Decision 0021 has the
+figures.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any
 
-from pumice.algorithms.cel_tree import Lookup, Tree, read_tree
+from pumice.algorithms.cel_tree import Lookup, Tree, Work, read_tree
+from pumice.algorithms.patterns import PatternError, compile_pattern
 from pumice.model.quantity import INT64_MAX, milli_value
 
 EXPRESSION_MAX = 2_048
@@ -22,7 +24,17 @@ _SELECTORS, _ANSWERS = 1_024, 65_536
 _FAULTS = (RuntimeError, TypeError, ValueError, OverflowError)
 #: The most characters of an expression or answer that an error quotes.
 _QUOTED_MAX = 160
+#: What an evaluation takes, in microseconds: in any case; for each expression that is evaluated; for a call of one of
+#: our functions, which are Python's; for a match, whose pattern the library compiles each time, and for each step of
+#: that pattern. A step is so many of them.
+_ANY_US, _VISIT_US, _CALL_US, _MATCH_US, _SIZE_US, _STEP_US = 10.0, 0.025, 3.0, 5.0, 1.0, 15.0
 _NUMBER = r"(0|[1-9][0-9]{0,17})"
+_OURS = frozenset(
+    {
+        *("quantity", "isQuantity", "semver", "isSemver", "asInteger", "sign"),
+        *("compareTo", "isGreaterThan", "isLessThan"),
+    }
+)
 _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
 
@@ -56,6 +68,11 @@ def lookups_of(expression: str) -> frozenset[Lookup] | None:
     return _compiled(expression)[1].lookups
 
 
+def steps_of(expression: str) -> int:
+    """Return the steps of an evaluation at most, 1 for most expressions. Raises: SelectorError if ``check`` would."""
+    return _compiled(expression)[2]
+
+
 def narrowed(face: Face, lookups: frozenset[Lookup] | None) -> Face:
     """Return a device with those attributes and capacities only that an expression looks at. None: all."""
     # Thousands of devices differ in a serial number, and few expressions look at it.
@@ -72,7 +89,7 @@ def narrowed(face: Face, lookups: frozenset[Lookup] | None) -> Face:
 @lru_cache(maxsize=_ANSWERS)
 def _answer(expression: str, face: Face) -> bool:
     """Evaluate an expression. Raises: SelectorError if the answer is neither true nor false."""
-    compiled, tree = _compiled(expression)
+    compiled, tree, _ = _compiled(expression)
     driver, attributes, capacity = face
     device: dict[str, Any] = {"driver": driver, "attributes": {}, "capacity": {}, "allowMultipleAllocations": False}
     # In Kubernetes a domain that a device does not have is an empty map: looking it up must not be an error.
@@ -101,7 +118,8 @@ def check(expression: str) -> None:
 
 
 @lru_cache(maxsize=_SELECTORS)
-def _compiled(expression: str) -> tuple[Any, Tree]:
+def _compiled(expression: str) -> tuple[Any, Tree, int]:
+    """Return an expression, its tree, and the steps of an evaluation."""
     if len(expression) > EXPRESSION_MAX:
         raise SelectorError(f"a selector of {len(expression)} characters, at most {EXPRESSION_MAX}")
     try:
@@ -116,7 +134,22 @@ def _compiled(expression: str) -> tuple[Any, Tree]:
     # Each loop multiplies the number of steps by the length of a list, so two of them have no useful bound.
     if tree.has_nested_loop:
         raise SelectorError("a selector with a loop within a loop")
-    return compiled, tree
+    return compiled, tree, _steps(tree.work)
+
+
+def _steps(work: Work) -> int:
+    """Return the steps of an evaluation. Raises: SelectorError for a pattern that is too large, or not known."""
+    ours = sum(count for name, count in work.calls.items() if name in _OURS)
+    micros = _ANY_US + _VISIT_US * work.visits + _CALL_US * ours
+    for pattern, times in work.patterns:
+        # One of a hundred letters takes a tenth of a second, for each kind of device.
+        if pattern is None:
+            raise SelectorError("a selector with a pattern that is no constant")
+        try:
+            micros += times * (_MATCH_US + _SIZE_US * compile_pattern(pattern).size)
+        except PatternError as error:
+            raise SelectorError(f"a selector with a pattern that cannot be used: {error}"[:_QUOTED_MAX]) from None
+    return max(1, round(micros / _STEP_US))
 
 
 # -- what Kubernetes adds to CEL: quantities and versions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.algorithms.cel import SelectorError, check, face_of, selects
+from pumice.algorithms.cel import SelectorError, check, face_of, selects, steps_of
 from pumice.algorithms.cel import _answer as answer  # the cache of evaluations: their number is its size
 from pumice.algorithms.cel_tree import read_tree
 
@@ -92,3 +92,39 @@ def test_an_expression_sees_all_that_it_looks_at(expression: str, is_selected: b
 def test_bytes_that_are_no_tree_are_refused(broken: bytes) -> None:
     with pytest.raises(ValueError, match="number|wire type"):
         read_tree(broken)
+
+
+TEXT = OF_DEVICE + "model"
+LONG = ", ".join(map(str, range(200)))
+
+
+@pytest.mark.parametrize(
+    ("expression", "least", "most"),
+    [
+        pytest.param(OF_DEVICE + 'model == "a"', 1, 1, id="a comparison"),
+        pytest.param(" || ".join(f"{OF_DEVICE}serial == '{i}'" for i in range(30)), 1, 2, id="thirty"),
+        pytest.param(TEXT + '.matches("^abc$")', 1, 1, id="a pattern"),
+        pytest.param(f"[{LONG}].exists(a, {OF_DEVICE}serial == string(a))", 3, 8, id="a loop over a long list"),
+        pytest.param(f"[{LONG}].map(a, a + 1).exists(a, a == 9)", 20, 100, id="a list that grows"),
+        pytest.param(f"[{LONG}].exists(a, {TEXT}.matches('^ab'))", 60, 200, id="a pattern in a loop"),
+        pytest.param(TEXT + r".matches('\\pL{2}')", 60, 300, id="a pattern of many letters"),
+        pytest.param(" && ".join(f"semver('1.2.{i}') != '{i}'" for i in range(40)), 5, 20, id="functions of ours"),
+    ],
+)
+def test_steps_are_what_an_evaluation_takes_at_most(expression: str, least: int, most: int) -> None:
+    assert least <= steps_of(expression) <= most
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        pytest.param(TEXT + r".matches('\\pL{100}')", "a pattern that cannot be used: pattern too large", id="large"),
+        pytest.param(TEXT + ".matches('(')", "a pattern that cannot be used: missing", id="no pattern"),
+        pytest.param(f"'x'.matches({TEXT})", "a pattern that is no constant", id="computed"),
+        pytest.param(f"matches('x', {TEXT} + 'y')", "a pattern that is no constant", id="computed, as a function"),
+    ],
+)
+def test_patterns_that_may_take_long_are_refused(expression: str, why: str) -> None:
+    """One of a hundred letters takes a tenth of a second for each device, since the library compiles it each time."""
+    with pytest.raises(SelectorError, match=f"^a selector with {why}"):
+        check(expression)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narrowed, selects_narrowed
+from pumice.algorithms.cel import Face, SelectorError, face_of, lookups_of, narrowed, selects_narrowed, steps_of
 from pumice.algorithms.cel_tree import Lookup
 from pumice.columns.dtypes import I32, Bool
 from pumice.framework.cycle.session import Session
@@ -182,11 +182,11 @@ class Offers:
         """Return True if a device that nothing has been taken of has what an option asks of its capacities."""
         return self.consumption.amounts(row, option.capacity) is not None
 
-    def looks(self, option: DeviceOption, counted: set[object]) -> int:
-        """Return the steps of finding the devices of an option, in evaluations of a selector. ``counted``: what was
-        counted before, and costs nothing again."""
+    def looks(self, option: DeviceOption, counted: set[object]) -> tuple[int, int]:
+        """Return the steps of finding the devices of an option: as if each evaluation of a selector took one, and those
+        that costly ones take beside. ``counted``: what was counted before, and costs nothing again."""
         of_class = self._classes.get(option.device_class)
-        steps = 0
+        steps = beside = 0
         for selector in (*of_class.selectors, *option.selectors) if of_class is not None else ():
             if selector in counted:
                 continue
@@ -199,8 +199,10 @@ class Offers:
             if (len(self), looks_at) not in counted:
                 counted.add((len(self), looks_at))
                 steps += len(self._faces[0]) // _NARROWED
-            steps += len(self._faces_by(looks_at)[0])
-        return steps
+            faces = len(self._faces_by(looks_at)[0])
+            steps += faces
+            beside += faces * (steps_of(selector) - 1)
+        return steps, beside
 
     def _faces_by(self, looks_at: frozenset[Lookup] | None) -> tuple[list[Face], I32]:
         """Return the devices as expressions see them that look at so much, and the index of each. Shape (D,)."""

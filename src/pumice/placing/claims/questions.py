@@ -21,7 +21,7 @@ from pumice.placing.claims.searches import LOOKS_MAX
 #: What the answers rest on.
 CLAIM_READS = (ROWS, PODS, *COLUMNS)
 
-TOO_MANY_SELECTORS = "selectors of the claims before it used up the steps of this cycle"
+TOO_MANY_SELECTORS = "its selectors take more steps than those of the claims before it left in this cycle"
 
 
 class Claiming:

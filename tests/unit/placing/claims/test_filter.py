@@ -150,3 +150,16 @@ def test_selectors_beyond_the_steps_of_a_namespace_are_not_evaluated_and_that_is
     (found,) = Blockers(ran.outcome).of(2)
     assert sorted(ran.binds) == ["ns/a", "ns/b"]
     assert isinstance(found, SearchCut)
+
+
+def test_a_costly_selector_is_not_evaluated_where_too_few_steps_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simple one is in any case, if it is the first: a cluster may have any number of devices."""
+    devices = tuple({"serial": i} for i in range(40))
+    numbers = ", ".join(map(str, range(200)))
+    simple = 'device.attributes["gpu.com"].serial == 7'
+    costly = f'[{numbers}].exists(a, device.attributes["gpu.com"].serial == a)'
+    for bound, wanted in ((20, {"ns/b"}), (1_000, {"ns/a", "ns/b"})):
+        claims = [replace(asking(one("r", each)), name=f"c{i}") for i, each in enumerate((costly, simple))]
+        pods = [claiming(name, f"c{i}") for i, name in enumerate("ab")]
+        monkeypatch.setattr("pumice.placing.claims.searches.LOOKS_MAX", bound)
+        assert run(world(offered("n1", each=devices), *claims, *pods, names="ab"), CONF).binds.keys() == wanted
