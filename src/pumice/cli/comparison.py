@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from pumice.cli.console import Styled, Table, columns
 from pumice.cli.output import console
 from pumice.reasons.words import counted
-from pumice.report.comparison import Kind
+from pumice.report.comparison import FigureKind
 from pumice.report.units import amount, duration, percent
 
 if TYPE_CHECKING:
-    from pumice.report.comparison import Comparison, Row
+    from pumice.report.comparison import Comparison, FigureDifference
 
-_TEXTS: Mapping[Kind, Callable[[float], str]] = {
-    Kind.SECONDS: duration,
-    Kind.SHARE: percent,
-    Kind.INDEX: lambda value: f"{value:.3f}",
-    Kind.NUMBER: amount,
+_TEXTS: Mapping[FigureKind, Callable[[float], str]] = {
+    FigureKind.SECONDS: duration,
+    FigureKind.SHARE: percent,
+    FigureKind.INDEX: lambda value: f"{value:.3f}",
+    FigureKind.NUMBER: amount,
 }
-_DIFFERENCES = {**_TEXTS, Kind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # of percentages: in points
+_DIFFERENCES = {**_TEXTS, FigureKind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # of percentages: in points
 
 
 def print_comparison(compared: Comparison) -> None:
@@ -55,7 +55,7 @@ def print_comparison(compared: Comparison) -> None:
         out.print("\nOne universe does not show whether a difference is chance. Use --repeats.")
 
 
-def _cells(row: Row) -> tuple[Styled | str, ...]:
+def _cells(row: FigureDifference) -> tuple[Styled | str, ...]:
     text, by = _TEXTS[row.figure.kind], _DIFFERENCES[row.figure.kind]
     if row.difference is None or row.a is None or row.b is None:
         return (row.figure.label, "–", "–", "–", "not known in every run", "")

@@ -61,7 +61,7 @@ async def show_pages(
     from pumice.runtime.serving.viewers import this_machine
     from pumice.web.expected_starts import ExpectedStarts
     from pumice.web.feed import Feed
-    from pumice.web.history import History
+    from pumice.web.history import CycleHistory
     from pumice.web.policy_trials import PolicyTrials
     from pumice.web.publisher import Publisher
     from pumice.web.server import serving
@@ -83,7 +83,7 @@ async def show_pages(
         return await answers.try_policy(text)
 
     policies = PolicyTrials(answers.policy_text, tried)
-    feed = Feed(History(span_max_s=HISTORY_S), answers.job_times)
+    feed = Feed(CycleHistory(span_max_s=HISTORY_S), answers.job_times)
     feed.starts = ExpectedStarts(starts, time.monotonic, changes=True)
     feed.relief = SharedWork(relief, time.monotonic, changes=True)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -42,17 +41,10 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
         with path.open("w", encoding="utf-8") as file:
             yield file
         return
-    from pumice.runtime.files.private import create_part
+    from pumice.runtime.files.replacing import replacing
 
-    descriptor, name = create_part(path)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yield file
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path, "w", private=False) as file:
+        yield file
 
 
 def write_snapshot(path: Path, cycle: Cycle) -> None:
@@ -75,12 +67,6 @@ def takes_stdout(paths: Iterable[Path | None], *, as_json: bool) -> bool:
     if count > 1:
         raise InputError("standard output (-) can be used once, and --json uses it")
     return count == 1 and not as_json
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def print_json(value: Any) -> None:

@@ -24,7 +24,7 @@ from pumice.report.units import duration, label_of
 _RARE = ("never_run", "evictions", "restarts", "lost")
 
 
-class Kind(StrEnum):
+class FigureKind(StrEnum):
     """How a value is written."""
 
     SECONDS = "seconds"
@@ -38,7 +38,7 @@ class Figure(Struct, frozen=True):
 
     name: str
     label: str
-    kind: Kind
+    kind: FigureKind
     less_is_better: bool | None
 
 
@@ -53,7 +53,7 @@ class RunOutcome(Struct, frozen=True):
     curves: Mapping[str, Any] | None = None
 
 
-class Row(Struct, frozen=True):
+class FigureDifference(Struct, frozen=True):
     """A figure of both policies: means over pairs, and the interval of the differences B - A. All are None if a run
     could not compute the figure."""
 
@@ -106,28 +106,28 @@ def figures_of(summary: Summary) -> dict[Figure, float | None]:
     """Return the values that are compared, by figure, in the order in which they are shown."""
     found: dict[Figure, float | None] = {}
     spreads = (
-        ("wait", "wait", Kind.SECONDS, summary.wait),
-        ("completion", "completion", Kind.SECONDS, summary.completion),
-        ("slowdown", "slowdown", Kind.NUMBER, summary.slowdown),
+        ("wait", "wait", FigureKind.SECONDS, summary.wait),
+        ("completion", "completion", FigureKind.SECONDS, summary.completion),
+        ("slowdown", "slowdown", FigureKind.NUMBER, summary.slowdown),
     )
     for name, label, kind, spread in spreads:
         for part, text, value in _parts(spread):
             found[Figure(f"{name}_{part}", f"{label}, {text}", kind, True)] = value
     for i, use in enumerate(summary.utilisation):
         label = label_of(use.resource)
-        found[Figure(f"use_{use.resource}", f"{label} use", Kind.SHARE, False)] = use.mean
+        found[Figure(f"use_{use.resource}", f"{label} use", FigureKind.SHARE, False)] = use.mean
         if i == 0:
-            found[Figure("use_while_waiting", f"{label} use while jobs waited", Kind.SHARE, False)] = use.loaded
+            found[Figure("use_while_waiting", f"{label} use while jobs waited", FigureKind.SHARE, False)] = use.loaded
     fairness, result = summary.fairness, summary.run.result
-    found[Figure("fairness", "fairness", Kind.INDEX, False)] = fairness.jain
-    found[Figure("fairness_contended", "fairness while contended", Kind.INDEX, False)] = fairness.contended
-    found[Figure("completed", "jobs done", Kind.NUMBER, False)] = result.completed
+    found[Figure("fairness", "fairness", FigureKind.INDEX, False)] = fairness.jain
+    found[Figure("fairness_contended", "fairness while contended", FigureKind.INDEX, False)] = fairness.contended
+    found[Figure("completed", "jobs done", FigureKind.NUMBER, False)] = result.completed
     never = sum(each.impossible is not None for each in summary.run.stuck)
-    found[Figure("never_run", "jobs that can never run", Kind.NUMBER, True)] = never
-    found[Figure("evictions", "pods evicted", Kind.NUMBER, True)] = result.evictions
-    found[Figure("restarts", "gangs started over", Kind.NUMBER, True)] = summary.lost.restarts
-    found[Figure("lost", "work lost", Kind.SECONDS, True)] = summary.lost.job_s
-    found[Figure("simulated", "time until the end", Kind.SECONDS, None)] = result.simulated_s
+    found[Figure("never_run", "jobs that can never run", FigureKind.NUMBER, True)] = never
+    found[Figure("evictions", "pods evicted", FigureKind.NUMBER, True)] = result.evictions
+    found[Figure("restarts", "gangs started over", FigureKind.NUMBER, True)] = summary.lost.restarts
+    found[Figure("lost", "work lost", FigureKind.SECONDS, True)] = summary.lost.job_s
+    found[Figure("simulated", "time until the end", FigureKind.SECONDS, None)] = result.simulated_s
     return found
 
 
@@ -203,7 +203,7 @@ class Comparison(Struct, frozen=True):
         return "Intervals are about this input with moved arrivals, and not about other months or clusters."
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[FigureDifference]:
         """Return one row for each figure."""
         figures = self.pairs[0][0].values
         return _with_significance(
@@ -240,7 +240,7 @@ class Comparison(Struct, frozen=True):
         }
 
 
-def _with_significance(rows: list[Row], primary: str) -> list[Row]:
+def _with_significance(rows: list[FigureDifference], primary: str) -> list[FigureDifference]:
     """Return the rows, marked where the difference is significant."""
     first = next((row for row in rows if row.figure.name == primary), None)
     others = [row for row in rows if row is not first and row.figure.less_is_better is not None]
@@ -252,15 +252,15 @@ def _with_significance(rows: list[Row], primary: str) -> list[Row]:
     return [replace(row, is_primary=row is first, is_significant=row.figure.name in sure) for row in rows]
 
 
-def _differences(row: Row) -> F64 | None:
+def _differences(row: FigureDifference) -> F64 | None:
     if row.difference is None:
         return None
     return np.array([b - a for a, b in row.pairs if a is not None and b is not None])
 
 
-def _row(figure: Figure, pairs: Sequence[tuple[float | None, float | None]]) -> Row:
+def _row(figure: Figure, pairs: Sequence[tuple[float | None, float | None]]) -> FigureDifference:
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not known or len(known) < len(pairs):
-        return Row(figure, None, None, None, tuple(pairs))
+        return FigureDifference(figure, None, None, None, tuple(pairs))
     a, b = np.array(known).T
-    return Row(figure, float(a.mean()), float(b.mean()), mean_interval(b - a), tuple(pairs))
+    return FigureDifference(figure, float(a.mean()), float(b.mean()), mean_interval(b - a), tuple(pairs))

@@ -12,6 +12,9 @@ from pumice.model.status import TaskStatus
 #: States of a job, by number: pods that got a node in this cycle come first.
 STATES = ("starts", "reserved", "waits", "partly runs", "runs", "ended", "no pods")
 STARTS, _RESERVED, WAITS, _PARTLY, _RUNS, ENDED, EMPTY = range(len(STATES))
+#: States in which a job has pods on nodes, and in which it waits for its first.
+STATES_ON_NODES = (STATES[STARTS], STATES[_PARTLY], STATES[_RUNS])
+STATES_WAITING = (STATES[_RESERVED], STATES[WAITS])
 CODES = tuple(Code)
 NUMBER_OF = {code: number for number, code in enumerate(CODES)}
 

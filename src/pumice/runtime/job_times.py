@@ -18,7 +18,7 @@ from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray
 from pumice.framework.cycle.outcome import Outcome
 from pumice.reasons.shown_names import ShownNames
-from pumice.runtime.job_states import CODES, EMPTY, ENDED, NUMBER_OF, STARTS, STATES, WAITS, states_of
+from pumice.runtime.job_states import CODES, EMPTY, ENDED, NUMBER_OF, STARTS, STATES, STATES_ON_NODES, WAITS, states_of
 
 #: Jobs that are followed, and moments of all of them.
 JOBS_MAX, MOMENTS_MAX = 20_000, 1 << 17
@@ -28,8 +28,6 @@ LABELS = (*STATES, *(code.value for code in CODES), GONE)
 _GONE = len(LABELS) - 1
 _FIRST_CODE = len(STATES)
 _OVER = (STATES[ENDED], GONE)
-#: Labels of jobs with pods on nodes.
-_HOLDING = ("starts", "partly runs", "runs")
 
 
 class JobStates(Struct, frozen=True):
@@ -100,13 +98,13 @@ class JobTime(Struct, frozen=True):
     @property
     def started(self) -> float | None:
         """When it was first seen with nodes, None if it was not, or if it had some when it was first seen."""
-        first = next((each for each in self.moments if each.label in _HOLDING), None)
+        first = next((each for each in self.moments if each.label in STATES_ON_NODES), None)
         is_seen = first is not None and (first is not self.moments[0] or first.label == STATES[STARTS])
         return first.at if first is not None and is_seen else None
 
     def started_after(self, at: float) -> float | None:
         """Return when it first had nodes after a moment at which it waited, None if it had not."""
-        return next((each.at for each in self.moments if each.at > at and each.label in _HOLDING), None)
+        return next((each.at for each in self.moments if each.at > at and each.label in STATES_ON_NODES), None)
 
 
 class JobTimes:

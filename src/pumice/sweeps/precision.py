@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pumice.algorithms.intervals import mean_interval
 from pumice.sweeps.plan import Plan
-from pumice.sweeps.results import Found
+from pumice.sweeps.results import FinishedUniverses
 from pumice.sweeps.universe import Universe
 
 #: No interval is trusted before so many seeds.
@@ -66,7 +66,7 @@ def up_to(plan: Plan, seeds: int) -> Plan:
     )
 
 
-def widest(found: Found, figure: str) -> float:
+def widest(found: FinishedUniverses, figure: str) -> float:
     """Return the largest half of an interval over its mean, of all settings; inf where some run cannot tell the figure.
 
     Raises: ValueError for a figure that no run has.

@@ -12,20 +12,20 @@ from pumice.algorithms.intervals import Interval, mean_interval
 from pumice.library.column import Column, Kind, count, number, text
 from pumice.library.table import Table
 from pumice.report.comparison import less_is_better
+from pumice.sweeps.folder import SweepFolder
 from pumice.sweeps.plan import Plan
-from pumice.sweeps.store import Store
-from pumice.sweeps.universe import Row, Universe, Value
+from pumice.sweeps.universe import Universe, UniverseResult, Value
 
-Found = Sequence[tuple[Universe, Row]]
+FinishedUniverses = Sequence[tuple[Universe, UniverseResult]]
 
 
-def rows_of(plan: Plan, store: Store) -> list[tuple[Universe, Row]]:
+def rows_of(plan: Plan, folder: SweepFolder) -> list[tuple[Universe, UniverseResult]]:
     """Return the universes that are finished, in the order of the plan."""
-    found = ((universe, store.row(universe.digest)) for universe in plan.universes)
+    found = ((universe, folder.row(universe.digest)) for universe in plan.universes)
     return [(universe, row) for universe, row in found if row is not None]
 
 
-def table_of(plan: Plan, found: Found) -> Table:
+def table_of(plan: Plan, found: FinishedUniverses) -> Table:
     """Return a row for each universe: what it was, and its figures."""
     names = list(dict.fromkeys(name for _, row in found for name in row.figures))
     arguments = [_argument(name, [dict(each.arguments)[name] for each, _ in found]) for name in plan.arguments]
@@ -90,7 +90,7 @@ class Setting(Struct, frozen=True):
         return self.behind is not None and self.behind.size > 1 and self.behind.excludes_zero
 
 
-def settings_by(found: Found, figure: str) -> list[Setting]:
+def settings_by(found: FinishedUniverses, figure: str) -> list[Setting]:
     """Return all settings, the best first, by the mean of a figure. Settings in which some run cannot tell it are left
     out. Raises: ValueError for a figure that does not exist, or that has no better side."""
     known = list(dict.fromkeys(name for _, row in found for name in row.figures))

@@ -8,8 +8,8 @@ from contextlib import closing
 from msgspec import Struct
 
 from pumice.sweeps.engines import Engine
+from pumice.sweeps.folder import SweepFolder
 from pumice.sweeps.sharing import share_out
-from pumice.sweeps.store import Store
 from pumice.sweeps.universe import Universe, run_universe
 
 Work = Callable[[Universe], bytes]
@@ -25,12 +25,12 @@ class Failure(Struct, frozen=True):
 def run_all(
     universes: Sequence[Universe],
     engine: Engine,
-    store: Store,
+    folder: SweepFolder,
     finished: Callable[[Universe], object] = lambda universe: None,
     work: Work = run_universe,
 ) -> list[Failure]:
     """Run universes that have no row yet, keep each row when it is there, and return those that failed."""
-    left = [each for each in universes if store.row(each.digest) is None]
+    left = [each for each in universes if folder.row(each.digest) is None]
     failures: list[Failure] = []
     with closing(share_out(left, engine, work)) as answers:
         for done in answers:
@@ -38,6 +38,6 @@ def run_all(
             if done.value is None:
                 failures.append(Failure(universe, done.why))
                 continue
-            store.put(universe.digest, done.value)
+            folder.put(universe.digest, done.value)
             finished(universe)
     return failures

@@ -57,7 +57,7 @@ class Universe(Struct, frozen=True):
         return f"{self.policy}{arguments}{size}, seed {self.seed}"
 
 
-class Row(Struct, frozen=True):
+class UniverseResult(Struct, frozen=True):
     """What a universe came to. ``digest``: of its decisions. ``figures``: by name; None for what cannot be known.
 
     The last field is written last, so a row that was cut off is never read as a whole one.
@@ -77,7 +77,7 @@ def run_universe(universe: Universe) -> bytes:
     settings: dict[str, Any] = {name: getattr(universe.settings, name) for name in Settings.__struct_fields__}
     run = cluster.simulate(chosen, seed=universe.seed, events=False, **settings)
     values = {figure.name: value for figure, value in figures_of(run.summary).items()}
-    return msgspec.json.encode(Row(universe.digest, run.digest, run.ending, values, True))
+    return msgspec.json.encode(UniverseResult(universe.digest, run.digest, run.ending, values, True))
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ import msgspec
 from pumice.runtime.job_times import JobTimes
 from pumice.web import documents
 from pumice.web.expected_starts import ExpectedStarts
-from pumice.web.history import History
+from pumice.web.history import CycleHistory
 from pumice.web.jobs_query import JobsIndex
 from pumice.web.shared_work import SharedWork
 from pumice.web.simulation import Results
@@ -36,9 +36,9 @@ class Feed:
     is damaged. All methods are for the thread of the event loop.
     """
 
-    def __init__(self, history: History | None = None, job_times: JobTimes | None = None) -> None:
+    def __init__(self, history: CycleHistory | None = None, job_times: JobTimes | None = None) -> None:
         self.number = 0
-        self.history = history or History()
+        self.history = history or CycleHistory()
         self.job_times = job_times or JobTimes()
         #: When waiting jobs are expected to start, None where nothing works that out.
         self.starts: ExpectedStarts | None = None

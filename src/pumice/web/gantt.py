@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.runtime.job_states import CODES, ENDED, STATES
+from pumice.runtime.job_states import CODES, ENDED, STATES, STATES_ON_NODES, STATES_WAITING
 from pumice.runtime.job_times import JobTime, JobTimes
 from pumice.web.expected_starts import SeenStarts
 from pumice.web.jobs_query import JobsIndex, JobsQuery
@@ -17,8 +17,6 @@ from pumice.web.jobs_query import JobsIndex, JobsQuery
 KIND_MAX = 30
 #: Moments of one row, the last ones.
 _MOMENTS_MAX = 40
-_WAITING = ("reserved", "waits")
-_RUNNING = ("starts", "partly runs", "runs")
 #: Says whether a viewer may see a job.
 Sees = Callable[[str], bool]
 
@@ -33,8 +31,8 @@ def gantt(
     """
     jobs, matching = index.jobs, index.matching(query)
     state = np.array([*STATES])[jobs.state]
-    running = np.flatnonzero(matching & np.isin(state, _RUNNING))
-    waiting = np.flatnonzero(matching & np.isin(state, _WAITING))
+    running = np.flatnonzero(matching & np.isin(state, STATES_ON_NODES))
+    waiting = np.flatnonzero(matching & np.isin(state, STATES_WAITING))
     running = running[np.argsort(np.nan_to_num(jobs.started[running], nan=math.inf), kind="stable")]
     waiting = waiting[np.lexsort((jobs.created[waiting], state[waiting] != "reserved"))]
     gone, ended = _gone(index, times, query, sees), np.flatnonzero(matching & (state == STATES[ENDED]))
@@ -46,7 +44,7 @@ def gantt(
     rows += over[:KIND_MAX]
     if starts is not None:
         for row in rows:
-            if row["state"] in _WAITING:
+            if row["state"] in STATES_WAITING:
                 row["start"] = starts.of(row["name"])
     rows.sort(key=lambda row: (row["started"] or row["created"], row["name"]))
     return {

@@ -73,7 +73,7 @@ class _Slots:
         self._free.append(self.of.pop(name))
 
 
-class History:
+class CycleHistory:
     """``width_s``: of one part at the beginning. All methods are for one thread."""
 
     def __init__(self, *, span_max_s: float = math.inf, width_s: float = 1.0) -> None:

@@ -11,10 +11,10 @@ from pumice.answers.requests import waiting_amounts
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.trace import Fault, JobsEntry
-from pumice.model.blockers import SearchCut
+from pumice.framework.cycle.trace import Fault
 from pumice.model.decisions import Evict
 from pumice.runtime.cycle_end import CycleEnd
+from pumice.runtime.telemetry.cycle_metrics import searches_cut
 from pumice.web.columns.queues import QueueColumns, QueuedJobs, queue_columns
 from pumice.web.columns.units import PageUnits, ResourceColumn
 
@@ -60,7 +60,7 @@ def sample_of(end: CycleEnd, amounts: Amounts) -> CycleSample:
         evicted,
         len(faults),
         tuple(faults[:FAULTS_MAX]),
-        _cuts(end),
+        searches_cut(end.outcome).total(),
         amounts,
     )
 
@@ -79,13 +79,4 @@ def amounts_of(outcome: Outcome) -> Amounts:
         units(tables.nodes.used.sum(axis=0)),
         asks.sum(axis=0),
         queue_columns(outcome, units, queued),
-    )
-
-
-def _cuts(end: CycleEnd) -> int:
-    """Return how many searches for jobs were ended before they could tell."""
-    return sum(
-        len(entry.jobs) if isinstance(entry, JobsEntry) else 1
-        for entry in end.outcome.trace.log
-        if isinstance(entry.finding, SearchCut)
     )

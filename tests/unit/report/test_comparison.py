@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.report.comparison import Comparison, Figure, Kind, RunOutcome
+from pumice.report.comparison import Comparison, Figure, FigureKind, RunOutcome
 
 WAIT, USE, END = (
-    Figure("wait_mean", "wait, mean", Kind.SECONDS, True),
-    Figure("use", "use", Kind.SHARE, False),
-    Figure("simulated", "time until the end", Kind.SECONDS, None),
+    Figure("wait_mean", "wait, mean", FigureKind.SECONDS, True),
+    Figure("use", "use", FigureKind.SHARE, False),
+    Figure("simulated", "time until the end", FigureKind.SECONDS, None),
 )
 CLEAR, UNCLEAR = (10.0, 10.1, 9.9, 10.0, 10.1), (3.0, -2.0, 1.0, -1.0, 0.5)
 
@@ -48,7 +48,7 @@ def test_others_count_only_if_the_primary_figure_differs(
 def test_of_200_tables_of_equal_policies_few_say_better(primary: str) -> None:
     # As figures of one run are, these move together in part: each has a share of the same chance.
     dice = np.random.default_rng(11)
-    figures = [WAIT, *(Figure(f"f{i}", f"f{i}", Kind.SECONDS, True) for i in range(11))]
+    figures = [WAIT, *(Figure(f"f{i}", f"f{i}", FigureKind.SECONDS, True) for i in range(11))]
 
     def outcome(seed: int, label: str) -> RunOutcome:
         values = dice.normal() + dice.normal(size=len(figures))

@@ -15,7 +15,7 @@ from pumice.cli.main import main
 from pumice.sweeps.heat import heat_map, html_of
 from pumice.sweeps.precision import Precision, parse, rounds, up_to, widest
 from pumice.sweeps.results import Setting
-from pumice.sweeps.universe import Row
+from pumice.sweeps.universe import UniverseResult
 from tests.tidy import repo
 from tests.unit.sweeps.kit import CONF, DEMO, plan
 
@@ -48,8 +48,8 @@ def test_rounds_take_seeds_in_order_for_all_settings() -> None:
 def test_the_widest_interval_of_all_settings_counts() -> None:
     made = plan(policies=["default", CONF], seeds="0..3")
 
-    def rows(*values: float | None) -> list[Row]:
-        return [Row(str(i), "", "done", {"wait_mean": value}, True) for i, value in enumerate(values)]
+    def rows(*values: float | None) -> list[UniverseResult]:
+        return [UniverseResult(str(i), "", "done", {"wait_mean": value}, True) for i, value in enumerate(values)]
 
     narrow = list(zip(made.universes, rows(10, 10, 10, 10, 10, 11, 9, 10), strict=True))
     # Student's t of 3 degrees is 3.182; the deviation of 10, 11, 9, 10 is 0.8165.

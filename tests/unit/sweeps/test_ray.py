@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pumice.sweeps.engines import engine_of
+from pumice.sweeps.folder import SweepFolder
 from pumice.sweeps.running import run_all
 from pumice.sweeps.sharing import TRIES
-from pumice.sweeps.store import Store
 from tests.unit.sweeps.kit import CONF, DEMO
 from tests.unit.sweeps.test_running import seeds, written
 
@@ -47,7 +47,7 @@ def test_a_comparison_on_ray_is_that_of_this_machine() -> None:
 
 
 def test_a_worker_of_ray_that_dies_is_tried_again_and_then_named(tmp_path: Path) -> None:
-    universes, store = seeds(tmp_path, 99, 66, 13, 2), Store(tmp_path)
+    universes, store = seeds(tmp_path, 99, 66, 13, 2), SweepFolder(tmp_path)
     with engine_of("ray", 2) as engine:
         found = run_all(universes, engine, store, work=written)
     by_seed = {failure.universe.seed: failure.why for failure in found}

@@ -14,12 +14,12 @@ import pytest
 
 from pumice.library.errors import InputError
 from pumice.sweeps.engines import Engine, engine_of, local_engine
+from pumice.sweeps.folder import SweepFolder
 from pumice.sweeps.plan import Plan
 from pumice.sweeps.results import arrow_bytes, rows_of, settings_by, table_of
 from pumice.sweeps.running import run_all
 from pumice.sweeps.sharing import TRIES
-from pumice.sweeps.store import Store
-from pumice.sweeps.universe import Row, Universe, run_universe
+from pumice.sweeps.universe import Universe, UniverseResult, run_universe
 from tests.unit.sweeps.kit import CONF, plan
 
 HERE = Engine(lambda: ThreadPoolExecutor(1), 1)
@@ -34,7 +34,7 @@ def written(universe: Universe) -> bytes:
         mark.write_text("")
         os._exit(7)
     value = float(universe.seed) + (10.0 if universe.policy == CONF else 0.0)
-    return msgspec.json.encode(Row(universe.digest, "d", "done", {"wait_mean": value, "use_cpu": 0.5}, True))
+    return msgspec.json.encode(UniverseResult(universe.digest, "d", "done", {"wait_mean": value, "use_cpu": 0.5}, True))
 
 
 def seeds(tmp_path: Path, *numbers: int) -> list[Universe]:
@@ -43,7 +43,7 @@ def seeds(tmp_path: Path, *numbers: int) -> list[Universe]:
 
 
 def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
-    universes, store, run = seeds(tmp_path, 1, 2, 3), Store(tmp_path / "out"), []
+    universes, store, run = seeds(tmp_path, 1, 2, 3), SweepFolder(tmp_path / "out"), []
     assert run_all(universes[:2], HERE, store, run.append, written) == []
     assert run_all(universes, HERE, store, run.append, written) == []
     assert run == universes
@@ -51,7 +51,7 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [b"", b"{", b'{"universe":"x","digest":"d","ending":"done","figures":{}}'])
 def test_a_row_that_was_cut_off_is_run_again(tmp_path: Path, cut: bytes) -> None:
-    (universe,), store = seeds(tmp_path, 1), Store(tmp_path)
+    (universe,), store = seeds(tmp_path, 1), SweepFolder(tmp_path)
     run_all([universe], HERE, store, work=written)
     whole = store.content(universe.digest)
     store.put(universe.digest, cut)
@@ -61,7 +61,7 @@ def test_a_row_that_was_cut_off_is_run_again(tmp_path: Path, cut: bytes) -> None
 
 
 def test_an_error_costs_one_universe(tmp_path: Path) -> None:
-    universes, store = seeds(tmp_path, 12, 13, 14), Store(tmp_path)
+    universes, store = seeds(tmp_path, 12, 13, 14), SweepFolder(tmp_path)
     (failure,) = run_all(universes, HERE, store, work=written)
     assert failure.universe.seed == 13 and failure.why == "ValueError: thirteen"
     assert [store.row(each.digest) is not None for each in universes] == [True, False, True]
@@ -69,7 +69,7 @@ def test_an_error_costs_one_universe(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_dies_is_tried_again_and_then_named(tmp_path: Path) -> None:
-    universes, store = seeds(tmp_path, 99, 66, 2), Store(tmp_path)
+    universes, store = seeds(tmp_path, 99, 66, 2), SweepFolder(tmp_path)
     (failure,) = run_all(universes, local_engine(1), store, work=written)
     assert failure.universe.seed == 66 and failure.why == f"its worker died {TRIES} times"
     assert [store.row(each.digest) is not None for each in universes] == [True, False, True]
@@ -92,26 +92,26 @@ def test_few_universes_are_in_flight(tmp_path: Path) -> None:
     def opened() -> Executor:
         return Counting(8)
 
-    run_all(seeds(tmp_path, *range(40)), Engine(opened, 3), Store(tmp_path), work=written)
+    run_all(seeds(tmp_path, *range(40)), Engine(opened, 3), SweepFolder(tmp_path), work=written)
     assert 1 <= most <= 3
 
 
 def finished(found: Plan, folder: Path) -> bytes:
-    return arrow_bytes(table_of(found, rows_of(found, Store(folder))))
+    return arrow_bytes(table_of(found, rows_of(found, SweepFolder(folder))))
 
 
 @pytest.mark.slow
 def test_shards_and_processes_give_equal_bytes(tmp_path: Path) -> None:
     found = plan(policies=["default", CONF], seeds="0", until="5m")
-    run_all(found.universes, HERE, Store(tmp_path / "here"))
-    run_all(found.universes, local_engine(2), Store(tmp_path / "processes"))
-    whole = Store(tmp_path / "whole")
+    run_all(found.universes, HERE, SweepFolder(tmp_path / "here"))
+    run_all(found.universes, local_engine(2), SweepFolder(tmp_path / "processes"))
+    whole = SweepFolder(tmp_path / "whole")
     for number in (1, 2):
-        part = Store(tmp_path / f"part-{number}")
+        part = SweepFolder(tmp_path / f"part-{number}")
         run_all(found.shard(number, 2), HERE, part)
         assert whole.take(part, [each.digest for each in found.universes]) == len(found.shard(number, 2))
     for universe in found.universes:
-        rows = {Store(tmp_path / name).content(universe.digest) for name in ("here", "processes", "whole")}
+        rows = {SweepFolder(tmp_path / name).content(universe.digest) for name in ("here", "processes", "whole")}
         assert rows == {run_universe(universe)}
     tables = {finished(found, tmp_path / name) for name in ("here", "processes", "whole")}
     assert len(tables) == 1 and len(rows_of(found, whole)) == 2
@@ -119,7 +119,7 @@ def test_shards_and_processes_give_equal_bytes(tmp_path: Path) -> None:
 
 def test_the_best_setting_is_compared_within_seeds(tmp_path: Path) -> None:
     found = plan(policies=["default", CONF], seeds="0..4")
-    store = Store(tmp_path)
+    store = SweepFolder(tmp_path)
     run_all(found.universes, HERE, store, work=written)
     best, other = settings_by(rows_of(found, store), "wait_mean")
     assert best.policy == "default" and best.value.mean == 2.0 and best.behind is None

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.framework.cycle.trace import Fault
-from pumice.web.history import CYCLES_KEPT, FAULTS_KEPT, PARTS, QUEUES_KEPT, SPANS_KEPT, History, rounded
+from pumice.web.history import CYCLES_KEPT, FAULTS_KEPT, PARTS, QUEUES_KEPT, SPANS_KEPT, CycleHistory, rounded
 from pumice.web.sample import CycleSample
 from tests.unit.web import worlds
 
@@ -21,8 +21,8 @@ def sample() -> CycleSample:
     return worlds.sample(SPANS)
 
 
-def filled(sample: CycleSample, moments: list[float], **given: float) -> History:
-    found = History(**given)
+def filled(sample: CycleSample, moments: list[float], **given: float) -> CycleHistory:
+    found = CycleHistory(**given)
     for number, at in enumerate(moments, 1):
         found.take(replace(sample, number=number, at=at))
     return found
@@ -45,7 +45,7 @@ def test_amounts_of_a_sample_are_those_of_a_summary(sample: CycleSample) -> None
 
 
 def test_a_part_without_a_cycle_is_as_the_one_before(sample: CycleSample) -> None:
-    found = History()
+    found = CycleHistory()
     found.take(replace(with_used(sample, 1.0), at=100.0))
     found.take(replace(with_used(sample, 3.0), at=103.5))
     assert found.curves("cpu")["cluster"]["used"] == [1, 1, 1, 3]
@@ -54,7 +54,7 @@ def test_a_part_without_a_cycle_is_as_the_one_before(sample: CycleSample) -> Non
 
 
 def test_pairs_become_one_when_all_parts_are_filled(sample: CycleSample) -> None:
-    found = History()
+    found = CycleHistory()
     for second in range(PARTS + 1):
         found.take(replace(with_used(sample, float(second % 2)), number=second, at=float(second)))
     assert (found.width_s, found.count) == (2.0, PARTS // 2 + 1)
@@ -85,7 +85,7 @@ def test_a_clock_that_was_put_back_changes_nothing_before(sample: CycleSample) -
 
 
 def test_memory_does_not_grow(sample: CycleSample) -> None:
-    found = History()
+    found = CycleHistory()
     before = found.nbytes
     for number in range(600):
         fault = Fault("job", f"p{number}", "point", "hook", "here", "failed")
@@ -101,7 +101,7 @@ def test_memory_does_not_grow(sample: CycleSample) -> None:
 
 
 def test_a_new_queue_gets_the_place_of_one_that_is_gone(sample: CycleSample) -> None:
-    found = History()
+    found = CycleHistory()
     for number in range(PARTS // 4):
         queues = replace(sample.amounts.queues, names=[f"{number}-{i}" for i in range(3)])
         found.take(replace(sample, at=float(number), amounts=replace(sample.amounts, queues=queues)))

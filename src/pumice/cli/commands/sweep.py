@@ -22,12 +22,12 @@ from pumice.reasons.words import counted
 
 if TYPE_CHECKING:
     from pumice.sweeps.engines import Engine
+    from pumice.sweeps.folder import SweepFolder
     from pumice.sweeps.plan import Plan
     from pumice.sweeps.precision import Precision
     from pumice.sweeps.request import Request
     from pumice.sweeps.results import Setting
     from pumice.sweeps.running import Failure
-    from pumice.sweeps.store import Store
 
 _SHARD = re.compile(r"(\d{1,6})/(\d{1,6})")
 _MERGE = "merge"
@@ -227,12 +227,12 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
     from pumice.cli.progress import counting
     from pumice.library.errors import InputError as Wrong
     from pumice.sweeps.engines import engine_of
+    from pumice.sweeps.folder import SweepFolder
     from pumice.sweeps.running import run_all
-    from pumice.sweeps.store import Store
 
-    store = Store(options.out)
+    folder = SweepFolder(options.out)
     wanted = plan.shard(*options.shard)
-    done = sum(store.row(each.digest) is not None for each in wanted)
+    done = sum(folder.row(each.digest) is not None for each in wanted)
     say(f"{counted(len(wanted), 'universe')}, {done:,} finished before; results in {options.out}")
     failures: list[Failure] = []
     try:
@@ -244,9 +244,9 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
                 show(done, len(wanted), str(universe))
 
             if options.precision is None:
-                failures = run_all(wanted, engine, store, finished)
+                failures = run_all(wanted, engine, folder, finished)
             else:
-                plan, failures = _until_precise(plan, options.precision, engine, store, finished)
+                plan, failures = _until_precise(plan, options.precision, engine, folder, finished)
     except Wrong as error:
         raise InputError(error.problems) from None
     except KeyboardInterrupt:
@@ -255,7 +255,7 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
     for each in failures:
         say(f"error: {each.universe}: {each.why}")
     if options.shard == (1, 1):
-        _conclude(plan, store, options, failures)
+        _conclude(plan, folder, options, failures)
     else:
         say(f"shard {options.shard[0]} of {options.shard[1]}: {done} of {len(wanted)} universes are finished")
     if failures:
@@ -263,7 +263,7 @@ def _run(ctx: click.Context, plan: Plan, options: _Options) -> None:
 
 
 def _until_precise(
-    plan: Plan, rule: Precision, engine: Engine, store: Store, finished: Callable[[object], None]
+    plan: Plan, rule: Precision, engine: Engine, folder: SweepFolder, finished: Callable[[object], None]
 ) -> tuple[Plan, list[Failure]]:
     """Run seeds until the rule holds. Return the plan of those that were run. Raises: library InputError."""
     from pumice.library.errors import InputError as Wrong
@@ -273,10 +273,10 @@ def _until_precise(
 
     failures: list[Failure] = []
     for seeds, universes in rounds(plan):
-        failures += run_all(universes, engine, store, finished)
+        failures += run_all(universes, engine, folder, finished)
         known = up_to(plan, seeds)
         try:
-            share = widest(rows_of(known, store), rule.figure)
+            share = widest(rows_of(known, folder), rule.figure)
         except ValueError as error:
             raise Wrong(f"--until: {error}") from None
         if share <= rule.share or failures:
@@ -287,28 +287,28 @@ def _until_precise(
 
 
 def _merge(ctx: click.Context, plan: Plan, parts: Sequence[Path], options: _Options) -> None:
-    from pumice.sweeps.store import Store
+    from pumice.sweeps.folder import SweepFolder
 
-    store, digests = Store(options.out), [each.digest for each in plan.universes]
+    folder, digests = SweepFolder(options.out), [each.digest for each in plan.universes]
     for part in parts:
-        say(f"{part}: {counted(store.take(Store(part), digests), 'universe')}")
-    missing = [each for each in plan.universes if store.row(each.digest) is None]
+        say(f"{part}: {counted(folder.take(SweepFolder(part), digests), 'universe')}")
+    missing = [each for each in plan.universes if folder.row(each.digest) is None]
     if missing:
         say(f"error: {len(missing)} of {len(digests)} universes are in no part, such as {missing[0]}")
-    _conclude(plan, store, options, ())
+    _conclude(plan, folder, options, ())
     if missing:
         ctx.exit(FAILED)
 
 
-def _conclude(plan: Plan, store: Store, options: _Options, failures: Sequence[Failure]) -> None:
+def _conclude(plan: Plan, folder: SweepFolder, options: _Options, failures: Sequence[Failure]) -> None:
     """Write the table, and print settings by the figure."""
     from pumice.cli.answers.sweep import described, print_settings
     from pumice.sweeps.results import arrow_bytes, rows_of, settings_by, table_of
 
-    found = rows_of(plan, store)
+    found = rows_of(plan, folder)
     if not found:
         return
-    store.put_table(arrow_bytes(table_of(plan, found)))
+    folder.put_table(arrow_bytes(table_of(plan, found)))
     try:
         settings = settings_by(found, options.figure)
     except ValueError as error:
@@ -318,7 +318,7 @@ def _conclude(plan: Plan, store: Store, options: _Options, failures: Sequence[Fa
         print_json(described(settings, options.figure, counts, failures))
     elif options.heat != STDOUT:
         print_settings(settings, options.figure, len(found))
-    say(f"wrote {store.table_path}")
+    say(f"wrote {folder.table_path}")
     _map(settings, options)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pumice.library.column import number, text
-from pumice.report.comparison import Figure, Kind, Row
+from pumice.report.comparison import Figure, FigureDifference, FigureKind
 
 FIGURE_COLUMNS = (
     text("figure", "name, as pumice compare --json has it"),
@@ -24,14 +24,14 @@ COMPARISON_COLUMNS = (
     number("high", "see unit", "upper end of the interval"),
     text("better", "a or b where the difference is significant and has a better side; else missing"),
 )
-_UNITS = {Kind.SECONDS: "s", Kind.SHARE: "share", Kind.INDEX: "index", Kind.NUMBER: ""}
+_UNITS = {FigureKind.SECONDS: "s", FigureKind.SHARE: "share", FigureKind.INDEX: "index", FigureKind.NUMBER: ""}
 
 
 def figure_rows(values: Mapping[Figure, float | None]) -> list[tuple[object, ...]]:
     return [(each.name, each.label, _UNITS[each.kind], value) for each, value in values.items()]
 
 
-def comparison_rows(rows: Iterable[Row]) -> list[tuple[object, ...]]:
+def comparison_rows(rows: Iterable[FigureDifference]) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for row in rows:
         difference = row.difference

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from pathlib import Path
+
+from pumice.runtime.files.replacing import replacing
 
 _SECRET_BYTES_MAX = 64 << 10
 
@@ -15,29 +16,9 @@ class NotPrivate(Exception):
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, as a whole or not at all. A link with its name is replaced, not
-    followed.
-
-    It is created under a name that cannot be guessed: in a folder that others can write to, an existing link of that
-    name would be written through. Raises: OSError.
-    """
-    descriptor, made = create_part(path)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(made, path)
-    except BaseException:
-        Path(made).unlink(missing_ok=True)
-        raise
-
-
-def create_part(path: Path) -> tuple[int, str]:
-    """Create a file beside ``path``, under a name that cannot be guessed, which is to replace it when it is written.
-    Return its descriptor and name. Only its owner can read it. Raises: OSError that names ``path``."""
-    try:
-        return tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    """Write a file that only its owner can read, as a whole or not at all. Raises: OSError."""
+    with replacing(path, "w", private=True) as file:
+        file.write(text)
 
 
 def open_private(path: str, flags: int) -> int:

@@ -33,7 +33,7 @@ from pumice.model.node import Node
 from pumice.model.topology import HyperNode
 from pumice.model.workloads.gang import DEFAULT_NODE_POOL
 from pumice.runtime.files.model_values import ValuesError, decode_values, description_of, encode_values
-from pumice.runtime.files.private import create_part
+from pumice.runtime.files.replacing import replacing
 from pumice.runtime.files.sealed_archive import Archive, ArchiveError, pack
 from pumice.runtime.memory import without_collector
 
@@ -106,16 +106,10 @@ def layout() -> str:
 def write_cycle(path: Path, cycle: Cycle) -> None:
     """Write the file, readable by its owner only: as a whole or not at all. Raises: SnapshotError, OSError."""
     content = to_bytes(cycle)
-    descriptor, name = create_part(path)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with replacing(path, "wb", private=True) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def to_bytes(cycle: Cycle) -> bytes:

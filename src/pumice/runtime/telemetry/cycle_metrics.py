@@ -5,7 +5,8 @@ Source: Volcano, where it sets each metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,10 +21,15 @@ from pumice.runtime.telemetry.metrics import Labels, Metrics
 from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
 
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
-
-
 #: Volcano's names of the notifications of a plugin.
 _ON_SESSION = {"open": "OnSessionOpen", "close": "OnSessionClose"}
+#: The first words of phases that belong to no action.
+_SESSION_PARTS = {
+    "open": "open_session",
+    "opened": "open_session",
+    "close": "close_session",
+    "closed": "close_session",
+}
 
 
 class CycleTimer:
@@ -43,13 +49,10 @@ class CycleTimer:
         if not self._begun:
             return {}
         found = {"e2e_scheduling": 0.0, "open_session": 0.0, "close_session": 0.0}
-        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
-        for (phase, begun), end in zip(self._begun, ends, strict=True):
-            step = phase.partition(" ")[0]
-            name = {"open": "open_session", "opened": "open_session", "close": "close_session"}.get(step)
-            name = name or ("close_session" if step == "closed" else f"action {phase}")
-            found[name] = found.get(name, 0.0) + 1000.0 * (end - begun)
-            found["e2e_scheduling"] += 1000.0 * (end - begun)
+        for phase, milliseconds in self._phases():
+            name = _SESSION_PARTS.get(phase.partition(" ")[0], f"action {phase}")
+            found[name] = found.get(name, 0.0) + milliseconds
+            found["e2e_scheduling"] += milliseconds
         return found
 
     def plugin_spans(self) -> dict[tuple[str, str], float]:
@@ -61,22 +64,27 @@ class CycleTimer:
                 found[plugin, _ON_SESSION[step]] = 1000.0 * (end - begun)
         return found
 
+    def _phases(self) -> Iterator[tuple[str, float]]:
+        """Yield the phases and their times, that of the last one up to now. Units: milliseconds."""
+        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
+        for (phase, begun), end in zip(self._begun, ends, strict=True):
+            yield phase, 1000.0 * (end - begun)
+
     def report(self, metrics: Metrics) -> None:
         """Observe the phases and the whole of a finished cycle, in milliseconds."""
         if not self._begun:
             return
-        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
-        metrics.observe("e2e_scheduling_latency_milliseconds", 1000.0 * (ends[-1] - self._begun[0][1]))
-        opening = 0.0
-        for (phase, begun), end in zip(self._begun, ends, strict=True):
+        whole = opening = 0.0
+        for phase, milliseconds in self._phases():
             step, _, plugin = phase.partition(" ")
-            milliseconds = 1000.0 * (end - begun)
+            whole += milliseconds
             if plugin:
                 metrics.observe("plugin_scheduling_latency_milliseconds", milliseconds, plugin, _ON_SESSION[step])
-            if step in ("open", "opened"):
-                opening += milliseconds
-            elif step not in ("close", "closed"):
+            if step not in _SESSION_PARTS:
                 metrics.observe("action_scheduling_latency_milliseconds", milliseconds, phase)
+            elif _SESSION_PARTS[step] == "open_session":
+                opening += milliseconds
+        metrics.observe("e2e_scheduling_latency_milliseconds", whole)
         metrics.observe("open_session_duration_milliseconds", opening)
 
 
@@ -181,8 +189,14 @@ def _report_evictions(metrics: Metrics, outcome: Outcome) -> None:
 
 def _report_cut_searches(metrics: Metrics, outcome: Outcome) -> None:
     """Count jobs whose search was cut, in either language."""
+    for action, jobs in searches_cut(outcome).items():
+        metrics.add("searches_cut_total", float(jobs), action)
+
+
+def searches_cut(outcome: Outcome) -> Counter[str]:
+    """Return for how many jobs a search was ended before it could tell, by action."""
+    found: Counter[str] = Counter()
     for entry in outcome.trace.log:
         if isinstance(entry.finding, SearchCut):
-            metrics.add(
-                "searches_cut_total", float(len(entry.jobs)) if isinstance(entry, JobsEntry) else 1.0, entry.action
-            )
+            found[entry.action] += len(entry.jobs) if isinstance(entry, JobsEntry) else 1
+    return found

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.report.comparison import Comparison, Figure, Kind, RunOutcome
+from pumice.report.comparison import Comparison, Figure, FigureKind, RunOutcome
 from tests.unit.cli.kit import run
 from tests.unit.report.kit import TWO_QUEUES, job, node, queue
 
@@ -100,8 +100,8 @@ def test_the_table(two_queues: Path, other: Path) -> None:
 
 
 def test_who_is_better_is_said_where_it_is_no_chance() -> None:
-    wait, use = Figure("wait", "wait", Kind.SECONDS, True), Figure("use", "use", Kind.SHARE, False)
-    size, gone = Figure("size", "size", Kind.NUMBER, None), Figure("p99", "p99", Kind.SECONDS, True)
+    wait, use = Figure("wait", "wait", FigureKind.SECONDS, True), Figure("use", "use", FigureKind.SHARE, False)
+    size, gone = Figure("size", "size", FigureKind.NUMBER, None), Figure("p99", "p99", FigureKind.SECONDS, True)
     sides = [
         ({wait: 10.0 + i, use: 0.5, size: 1, gone: None}, {wait: 20.0 + i % 2, use: 0.7, size: 2, gone: 3.0})
         for i in range(4)

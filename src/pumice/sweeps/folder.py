@@ -5,18 +5,18 @@ A file gets its name when it is written whole, so that a process that is killed 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from pumice.sweeps.universe import Row
+from pumice.runtime.files.replacing import replacing
+from pumice.sweeps.universe import UniverseResult
 
 _ROWS, _TABLE = "universes", "table.arrow"
 
 
-class Store:
+class SweepFolder:
     """Rows of universes below a folder. Raises: OSError."""
 
     def __init__(self, folder: Path) -> None:
@@ -35,13 +35,13 @@ class Store:
     def put_table(self, content: bytes) -> None:
         _write(self.table_path, content)
 
-    def row(self, digest: str) -> Row | None:
+    def row(self, digest: str) -> UniverseResult | None:
         """Return the row of a universe, None if there is no whole one."""
         content = self.content(digest)
         if content is None:
             return None
         try:
-            row = msgspec.json.decode(content, type=Row)
+            row = msgspec.json.decode(content, type=UniverseResult)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         return row if row.complete and row.universe == digest else None
@@ -53,7 +53,7 @@ class Store:
         except FileNotFoundError:
             return None
 
-    def take(self, other: Store, digests: Iterable[str]) -> int:
+    def take(self, other: SweepFolder, digests: Iterable[str]) -> int:
         """Copy rows that are missing here from another store, and return their number."""
         taken = 0
         for digest in digests:
@@ -66,6 +66,5 @@ class Store:
 
 
 def _write(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_bytes(content)
-    os.replace(part, path)
+    with replacing(path, "wb", private=False) as file:
+        file.write(content)
