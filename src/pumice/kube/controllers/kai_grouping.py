@@ -35,10 +35,11 @@ from pumice.runtime.controllers.kai.groups import (
 )
 from pumice.runtime.controllers.kai.karta import described_kind
 from pumice.runtime.controllers.kai.kind_defaults import KindDefaults, read_kind_defaults
+from pumice.runtime.controllers.kai.kubeflow import launched_job
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
-from pumice.runtime.controllers.kai.rules import Seen, has_rule
-from pumice.runtime.controllers.writes import Emit, Patch, Ref, annotations_of, controller_of, labels_of, leaving, meta
+from pumice.runtime.controllers.kai.rules import PodContext, has_rule
+from pumice.runtime.controllers.writes import Emit, Patch, Ref, annotations_of, controller_of, meta
 
 FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES, PRIORITY_CLASSES)
 
@@ -51,7 +52,6 @@ _DEFAULTS_S = 5.0  # how long the defaults of kinds are kept
 _QUEUES = ""  # the key for work on queues
 _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
 _log = logging.getLogger("pumice.controllers")
-_JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
 
 class _KnownOwner(Struct, frozen=True):
@@ -115,9 +115,9 @@ class GroupingLoop:
         pod = self.objects[PODS].get(key)
         if pod is None or not needs_group(pod, self._settings):
             return
-        seen = await self._seen(pod)
+        context = await self._context_of(pod)
         try:
-            wanted: GroupAssignment | NoGang | None = group_for(pod, seen, self._settings)
+            wanted: GroupAssignment | NoGang | None = group_for(pod, context, self._settings)
         except NoGang as error:
             wanted = error
         group = self.objects[KAI_POD_GROUPS].get(key_of(wanted.group)) if isinstance(wanted, GroupAssignment) else None
@@ -129,11 +129,11 @@ class GroupingLoop:
             elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
                 self._owners.clear()  # owners may have changed, so the next pod reads them again
 
-    async def _seen(self, pod: Obj) -> Seen:
+    async def _context_of(self, pod: Obj) -> PodContext:
         """Return what the rules read beside the pod. Raises: KubeError."""
         owners, namespace = await self._owners_of(pod), meta(pod).get("namespace", "")
         ref = pod_gang_of(pod, owners)
-        return Seen(
+        return PodContext(
             owners,
             lambda name: self.objects[KAI_POD_GROUPS].get(f"{namespace}/{name}"),
             self._launcher_there(owners),
@@ -216,8 +216,8 @@ class GroupingLoop:
 
     def _note_launcher(self, before: Obj | None, now: Obj | None) -> None:
         for obj, change in ((before, -1), (now, 1)):
-            if obj is not None and labels_of(obj).get(_JOB_ROLE) == "launcher" and not leaving(obj):
-                self._launchers[meta(obj).get("namespace", ""), labels_of(obj).get(_JOB_NAME, "")] += change
+            if obj is not None and (job := launched_job(obj)) is not None:
+                self._launchers[job] += change
 
     def _launcher_there(self, owners: list[Obj]) -> bool:
         """Return True if the launcher of an MPI job among the owners has a pod."""

@@ -20,17 +20,17 @@ from pumice.runtime.controllers.kai.groups import (
 )
 from pumice.runtime.controllers.kai.karta import KARTA_API
 from pumice.runtime.controllers.kai.kind_defaults import KindDefaults, has_kind_defaults, read_kind_defaults
+from pumice.runtime.controllers.kai.kubeflow import launched_job
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
-from pumice.runtime.controllers.kai.rules import Seen
-from pumice.runtime.controllers.writes import Create, controller_of, labels_of, meta, part
+from pumice.runtime.controllers.kai.rules import PodContext
+from pumice.runtime.controllers.writes import Create, controller_of, meta, part
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 
 _DEPTH_MAX = 8  # owners of owners
 #: How pods in files are grouped, where no flag says otherwise.
 KAI_GROUPING = GroupingSettings()
 _QUEUE_API = "scheduling.run.ai/v2"
-_JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 _SYSTEM_CLASS = "system-"  # classes that every cluster has
 _SHOWN = 3
 
@@ -52,6 +52,7 @@ class KaiPods:
         self.problems: list[Problem] = []
         self.owning: set[tuple[str, str]] = set()  # apiVersion and kind of owners that were read for a group
         self._pods: list[_Pod] = []
+        self._launched: set[tuple[str, str]] = set()  # MPI jobs whose launcher has a pod, by namespace and name
         self._owners: dict[_Key, Obj] = {}
         self._groups: dict[tuple[str, str], Obj] = {}  # of each only whether it has sub-groups
         self._queues: set[str] = set()
@@ -68,6 +69,8 @@ class KaiPods:
                 return False
             if part(obj, "spec").get("schedulerName") in KAI_GROUPING.scheduler_names:
                 self.may_own(obj)  # a leader owns its workers, a driver its executors
+            if (job := launched_job(_with_names(obj))) is not None:
+                self._launched.add(job)
             if not needs_group(obj, KAI_GROUPING):
                 return False
             self._pods.append(_Pod(where, _with_names(obj), obj))
@@ -137,7 +140,7 @@ class KaiPods:
 
     def _grouped(self, pod: _Pod, defaults: KindDefaults) -> GroupAssignment | None:
         try:
-            return group_for(pod.obj, self._seen(pod.obj, defaults), KAI_GROUPING)
+            return group_for(pod.obj, self._context_of(pod.obj, defaults), KAI_GROUPING)
         except NoGang as error:
             self.problems.append(Problem(f"{pod.where}, Pod {meta(pod.obj).get('name')}", str(error)))
         except Exception as error:
@@ -145,7 +148,7 @@ class KaiPods:
             self.problems.append(Problem(pod.where, unforeseen(error)))
         return None
 
-    def _seen(self, pod: Obj, defaults: KindDefaults) -> Seen:
+    def _context_of(self, pod: Obj, defaults: KindDefaults) -> PodContext:
         owners, namespace = self._owners_of(pod), meta(pod)["namespace"]
         self.owning |= {(str(each.get("apiVersion")), str(each.get("kind"))) for each in owners}
         ref = pod_gang_of(pod, owners)
@@ -159,7 +162,7 @@ class KaiPods:
             return self._groups.get((namespace, name))
 
         launched = self._launcher_there(owners)
-        return Seen(owners, find_group, launched, gang, self._kartas, defaults, self._class_exists)
+        return PodContext(owners, find_group, launched, gang, self._kartas, defaults, self._class_exists)
 
     def _owners_of(self, pod: Obj) -> list[Obj]:
         """Return the controlling owners, the nearest first. Of one that is in no file only its reference is known."""
@@ -175,10 +178,7 @@ class KaiPods:
 
     def _launcher_there(self, owners: list[Obj]) -> bool:
         job = next((each for each in owners if each.get("kind") == "MPIJob"), None)
-        if job is None:
-            return True
-        wanted = {_JOB_NAME: meta(job).get("name"), _JOB_ROLE: "launcher"}
-        return any(wanted.items() <= labels_of(pod.obj).items() for pod in self._pods)
+        return job is None or (meta(job).get("namespace", ""), meta(job).get("name", "")) in self._launched
 
     def _report(self, made: list[str]) -> None:
         if made:

@@ -12,7 +12,7 @@ from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION, job_estimate_s
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.controllers.deadlines import deadline_annotation
 from pumice.runtime.controllers.kai.groups import GroupingSettings, group_for
-from pumice.runtime.controllers.kai.rules import Seen
+from pumice.runtime.controllers.kai.rules import PodContext
 from pumice.runtime.controllers.podgroups import GroupSettings, reconcile_pod
 from pumice.runtime.controllers.writes import Create
 
@@ -47,7 +47,7 @@ def estimate(group: Obj) -> float:
     ids=lambda each: each["kind"],
 )
 def test_a_group_of_kai_has_the_deadline_of_its_owner(top: Obj) -> None:
-    found = group_for(pod(), Seen([top]), GroupingSettings())
+    found = group_for(pod(), PodContext([top]), GroupingSettings())
     assert found is not None and estimate(found.group) == 3600
 
 

@@ -19,7 +19,7 @@ from pumice.runtime.controllers.kai.groups import (
     reconcile_grouping,
 )
 from pumice.runtime.controllers.kai.plan import NoGang
-from pumice.runtime.controllers.kai.rules import Seen
+from pumice.runtime.controllers.kai.rules import PodContext
 from pumice.runtime.controllers.writes import Create, Emit, Patch, Ref
 
 Obj = dict[str, Any]
@@ -42,7 +42,7 @@ def pod(name: str = "p", labels: Mapping[str, str] | None = None, **spec: Any) -
 
 
 def grouped(of: Obj, *owners: Obj, **seen: Any) -> GroupAssignment:
-    found = group_for(of, Seen(owners, **seen), SETTINGS)
+    found = group_for(of, PodContext(owners, **seen), SETTINGS)
     assert found is not None
     return found
 
@@ -232,7 +232,7 @@ def test_a_wrapper_passes_its_labels_to_the_workload_in_it() -> None:
     ],
 )
 def test_no_group_is_made_for_pods_that_ask_for_none(of: Obj, owners: Sequence[Obj]) -> None:
-    found = group_for(of, Seen(owners), SETTINGS)
+    found = group_for(of, PodContext(owners), SETTINGS)
     assert found is None and reconcile_grouping(of, None, found, SETTINGS) == []
 
 

@@ -10,7 +10,7 @@ from pumice.runtime.controllers.kai.groups import GroupingSettings, group_for
 from pumice.runtime.controllers.kai.karta import described_kind, karta_for
 from pumice.runtime.controllers.kai.paths import PathError, values_at
 from pumice.runtime.controllers.kai.plan import NoGang
-from pumice.runtime.controllers.kai.rules import Seen
+from pumice.runtime.controllers.kai.rules import PodContext
 from tests.unit.runtime.controllers.test_kai_groups import Obj, owner, pod, wanted
 
 FLOW = owner("jobs.example.com/v1", "Flow", spec={"master": {"replicas": 1}, "worker": {"replicas": 2}})
@@ -102,7 +102,7 @@ def test_the_gang_is_what_the_karta_says(definition: Obj, found: tuple[Any, ...]
 def test_a_pod_is_in_the_sub_group_of_its_component_and_places_are_kept() -> None:
     definition = karta(by_components("master", "worker", topology=RACK))
     definition["spec"]["optimizationInstructions"]["gangScheduling"]["podGroup"]["subGroups"][1]["topology"] = RACK
-    found = group_for(worker(), Seen((FLOW,), kartas=[definition]), GroupingSettings())
+    found = group_for(worker(), PodContext((FLOW,), kartas=[definition]), GroupingSettings())
     assert found is not None and found.member == "worker"
     place = {"topology": "cluster", "requiredTopologyLevel": "rack"}
     spec = found.group["spec"]

@@ -67,6 +67,27 @@ def test_pods_are_grouped_by_owners_in_any_order(tmp_path: Path) -> None:
     assert [each.severity for each in found.problems if "not supported" in each.what] == []
 
 
+@pytest.mark.parametrize(
+    ("namespace", "more", "pods"),
+    [
+        pytest.param("ns", {}, 3, id="its own"),
+        pytest.param("ns", {"annotations": {"pod-group-name": "g"}}, 3, id="one that has a group already"),
+        pytest.param("other", {}, 2, id="that of an equal job in another namespace"),
+    ],
+)
+def test_a_launcher_that_comes_late_counts_once_it_is_there(
+    tmp_path: Path, namespace: str, more: Obj, pods: int
+) -> None:
+    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    spec = {"mpiReplicaSpecs": specs, "launcherCreationPolicy": "WaitForWorkersReady"}
+    job = obj("kubeflow.org/v2beta1", "MPIJob", "late", spec, uid="late")
+    labels = {"training.kubeflow.org/job-name": "late", "training.kubeflow.org/job-role": "launcher"}
+    launcher = pod("late-launcher", labels=labels, **more)
+    launcher["metadata"]["namespace"] = namespace
+    found = load(tmp_path, job, pod("late-worker-0", job), launcher)
+    assert groups(found)["pg-late-late"].min_member == pods
+
+
 def test_pods_keep_what_they_have_and_others_are_not_touched(tmp_path: Path) -> None:
     named = pod("named", annotations={"pod-group-name": "g"})
     other = obj("v1", "Pod", "other", {"schedulerName": "default-scheduler", "containers": []})

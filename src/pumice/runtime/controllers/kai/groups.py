@@ -27,7 +27,7 @@ from pumice.runtime.controllers.deadlines import deadline_annotation
 from pumice.runtime.controllers.kai.kind_defaults import KindDefaults
 from pumice.runtime.controllers.kai.owners import is_skipped, without_wrappers
 from pumice.runtime.controllers.kai.plan import GangPlan, NoGang, constraint_in
-from pumice.runtime.controllers.kai.rules import Seen, plan_of
+from pumice.runtime.controllers.kai.rules import PodContext, plan_of
 from pumice.runtime.controllers.writes import (
     Create,
     Emit,
@@ -93,20 +93,20 @@ class GroupAssignment(NamedTuple):
     member: str = ""
 
 
-def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> GroupAssignment | None:
+def group_for(pod: Obj, context: PodContext, settings: GroupingSettings) -> GroupAssignment | None:
     """Return the group of a pod, None if the pod or an owner asks to be left alone. Raises: NoGang."""
-    if is_skipped(pod, seen.owners):
+    if is_skipped(pod, context.owners):
         return None
-    named_by, owners = without_wrappers(pod, seen.owners, lambda owner: _labels_by_kind(owner, seen))
-    plan = plan_of(named_by, replace(seen, owners=owners))
+    named_by, owners = without_wrappers(pod, context.owners, lambda owner: _labels_by_kind(owner, context))
+    plan = plan_of(named_by, replace(context, owners=owners))
     top = plan.top or (owners[-1] if owners else named_by)
     chain = (top, *reversed(owners))
     place = plan.topology or constraint_in(annotations_of(top))
     spec: Obj = {
         **({"minMember": plan.minimum} if plan.min_sub_group is None else {"minSubGroup": plan.min_sub_group}),
         "queue": _queue_of(top, pod, settings),
-        "priorityClassName": _class_of(chain, pod, plan, seen),
-        **_preemptibility(chain, pod, seen.defaults),
+        "priorityClassName": _class_of(chain, pod, plan, context),
+        **_preemptibility(chain, pod, context.defaults),
         **_times((*chain, pod)),
         **({"topologyConstraint": _plain_constraint(place)} if place else {}),
     }
@@ -121,7 +121,7 @@ def group_for(pod: Obj, seen: Seen, settings: GroupingSettings) -> GroupAssignme
         "namespace": meta(pod).get("namespace", ""),
         "name": _name(pod, top, plan),
         "labels": labels,
-        "annotations": deadline_annotation(pod, seen.owners) | annotations | {_TOP_OWNER_ANNOTATION: _about(top)},
+        "annotations": deadline_annotation(pod, context.owners) | annotations | {_TOP_OWNER_ANNOTATION: _about(top)},
         "ownerReferences": [_reference(top)],
     }
     return GroupAssignment(
@@ -196,15 +196,15 @@ def _queue_of(top: Obj, pod: Obj, settings: GroupingSettings) -> str:
     return (f"{project}-{pool}" if pool else project) if project else settings.default_queue
 
 
-def _labels_by_kind(owner: Obj, seen: Seen) -> dict[str, str]:
+def _labels_by_kind(owner: Obj, context: PodContext) -> dict[str, str]:
     """Return the labels that say what the defaults of an owner's kind say."""
-    default = seen.defaults.of(owner)
-    named = default.priority_class if seen.class_exists(default.priority_class) else ""
+    default = context.defaults.of(owner)
+    named = default.priority_class if context.class_exists(default.priority_class) else ""
     found = {PRIORITY_LABEL: named, PREEMPTIBILITY_LABEL: default.preemptibility}
     return {label: value for label, value in found.items() if value}
 
 
-def _class_of(chain: Sequence[Obj], pod: Obj, plan: GangPlan, seen: Seen) -> str:
+def _class_of(chain: Sequence[Obj], pod: Obj, plan: GangPlan, context: PodContext) -> str:
     """Return the priority class. ``chain``: the top owner and those below it."""
     of_ray = labels_of(chain[0]).get("ray.io/priority-class-name")
     if of_ray:
@@ -213,10 +213,10 @@ def _class_of(chain: Sequence[Obj], pod: Obj, plan: GangPlan, seen: Seen) -> str
         labelled = labels_of(owner).get(PRIORITY_LABEL) or labels_of(pod).get(PRIORITY_LABEL)
         named = str(labelled or plan.own_class or part(pod, "spec").get("priorityClassName") or "")
         # What the spec of an owner names is taken as it is.
-        if named and (seen.class_exists(named) or named == plan.own_class):
+        if named and (context.class_exists(named) or named == plan.own_class):
             return named
-    by_kind = (seen.defaults.of(owner).priority_class for owner in chain)
-    return next((name for name in by_kind if name and seen.class_exists(name)), plan.priority_class)
+    by_kind = (context.defaults.of(owner).priority_class for owner in chain)
+    return next((name for name in by_kind if name and context.class_exists(name)), plan.priority_class)
 
 
 def _preemptibility(chain: Sequence[Obj], pod: Obj, defaults: KindDefaults) -> Obj:

@@ -15,7 +15,7 @@ from pumice.runtime.controllers.kai.plan import (
     segment_constraint,
     whole,
 )
-from pumice.runtime.controllers.writes import annotations_of, count_or, labels_of, part
+from pumice.runtime.controllers.writes import annotations_of, count_or, labels_of, leaving, meta, part
 
 REPLICA_SPECS = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -25,6 +25,7 @@ REPLICA_SPECS = {
     "JAXJob": "jaxReplicaSpecs",
 }
 _REPLICA_TYPE, _REPLICA_INDEX = "training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"
+_JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 _MASTER, _WORKER = "master", "worker"
 
 
@@ -44,6 +45,14 @@ def mpi_job(pod: Obj, owner: Obj, launcher_there: bool) -> GangPlan:
         return plan
     launchers = count_or(part(owner, "spec", "mpiReplicaSpecs", "Launcher").get("replicas"), 1)
     return replace(plan, minimum=max(plan.minimum - launchers, 1))
+
+
+def launched_job(pod: Obj) -> tuple[str, str] | None:
+    """Return namespace and name of the MPI job whose launcher a pod is, None if it is none, or is being deleted."""
+    labels = labels_of(pod)
+    if labels.get(_JOB_ROLE) != "launcher" or leaving(pod):
+        return None
+    return str(meta(pod).get("namespace", "")), labels.get(_JOB_NAME, "")
 
 
 def pytorch_job(pod: Obj, owner: Obj) -> GangPlan:

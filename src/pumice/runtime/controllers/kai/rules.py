@@ -50,7 +50,7 @@ def _every_class(name: str) -> bool:
     return True
 
 
-class Seen(Struct, frozen=True):
+class PodContext(Struct, frozen=True):
     """What a rule reads beside the pod. ``owners``: those that control it, the nearest first, each as far as it could
     be read, without wrappers. ``find_group``: the existing PodGroup with a name. ``launcher_there``: the launcher of
     its MPI job has a pod. ``pod_gang``: that of a pod of Grove. ``kartas``: definitions of kinds without a rule.
@@ -69,14 +69,14 @@ class Seen(Struct, frozen=True):
         return self.owners[-1]
 
 
-def plan_of(pod: Obj, seen: Seen) -> GangPlan:
+def plan_of(pod: Obj, context: PodContext) -> GangPlan:
     """Return the gang of a pod. Raises: NoGang."""
-    rule = _RULES.get(group_kind(seen.top)) if seen.owners else None
+    rule = _RULES.get(group_kind(context.top)) if context.owners else None
     if rule is not None:
-        return checked(rule(pod, seen), seen.top)
-    karta = karta_for(seen.top, seen.kartas) if seen.owners and not has_rule(seen.top) else None
+        return checked(rule(pod, context), context.top)
+    karta = karta_for(context.top, context.kartas) if context.owners and not has_rule(context.top) else None
     if karta is not None:
-        return checked(karta_gang(pod, seen.top, karta), seen.top)
+        return checked(karta_gang(pod, context.top, karta), context.top)
     return _spark(pod) or GangPlan()
 
 
@@ -88,43 +88,43 @@ def has_rule(owner: Obj) -> bool:
 # -- rules
 
 
-def _deployment(pod: Obj, seen: Seen) -> GangPlan:
+def _deployment(pod: Obj, context: PodContext) -> GangPlan:
     return GangPlan(alone=True, priority_class=INFERENCE)
 
 
-def _job(pod: Obj, seen: Seen) -> GangPlan:
+def _job(pod: Obj, context: PodContext) -> GangPlan:
     """Return one gang for the Job, or the gang of this pod alone that an earlier version made."""
-    job = seen.owners[0] if group_kind(seen.owners[0]) == ("batch", "Job") else seen.top
-    if seen.find_group(f"pg-{meta(pod).get('name', '')}-{meta(job).get('uid', '')}") is not None:
+    job = context.owners[0] if group_kind(context.owners[0]) == ("batch", "Job") else context.top
+    if context.find_group(f"pg-{meta(pod).get('name', '')}-{meta(job).get('uid', '')}") is not None:
         return GangPlan(alone=True, top=job)
     # The run of a CronJob is a gang, and not the CronJob.
     return GangPlan(minimum_in(annotations_of(job), named(job), 1), top=job)
 
 
-def _stateful_set(pod: Obj, seen: Seen) -> GangPlan:
+def _stateful_set(pod: Obj, context: PodContext) -> GangPlan:
     """Return one gang, with the minimum that the set says, if its pods are created at once. Source: KAI after 0.17."""
-    notes = annotations_of(seen.top)
-    policy = part(seen.top, "spec").get("podManagementPolicy") or "OrderedReady"
+    notes = annotations_of(context.top)
+    policy = part(context.top, "spec").get("podManagementPolicy") or "OrderedReady"
     if SET_MIN_MEMBER_ANNOTATION in notes and policy != "Parallel":
-        where = f"{named(seen.top)}: spec.podManagementPolicy"
+        where = f"{named(context.top)}: spec.podManagementPolicy"
         raise NoGang(
             f"{where}: found {policy!s:.40}, wanted Parallel beside the annotation {SET_MIN_MEMBER_ANNOTATION}"
         )
-    return GangPlan(minimum_in(notes, named(seen.top), 1, SET_MIN_MEMBER_ANNOTATION))
+    return GangPlan(minimum_in(notes, named(context.top), 1, SET_MIN_MEMBER_ANNOTATION))
 
 
-def _notebook(pod: Obj, seen: Seen) -> GangPlan:
+def _notebook(pod: Obj, context: PodContext) -> GangPlan:
     return GangPlan(priority_class=BUILD)
 
 
-def _ray(pod: Obj, seen: Seen) -> GangPlan:
+def _ray(pod: Obj, context: PodContext) -> GangPlan:
     """Return the head, and of each group of workers its minimum, or all if it has none. Of a cluster that scales by
     itself a group may have none; it then starts without."""
-    cluster = _ray_cluster(seen)
+    cluster = _ray_cluster(context)
     groups = parts(cluster, "workerGroupSpecs")
     scales = cluster.get("enableInTreeAutoscaling") is True
-    check_sub_groups(1 + len(groups), seen.top)
-    where = named(seen.top)
+    check_sub_groups(1 + len(groups), context.top)
+    where = named(context.top)
     subs = [
         SubGroup("headgroup", 1, "", _template_constraint(part(cluster, "headGroupSpec"), f"{where}: headGroupSpec"))
     ]
@@ -138,7 +138,7 @@ def _ray(pod: Obj, seen: Seen) -> GangPlan:
             name = str(spec.get("groupName") or f"worker-group-{i}").lower()
             subs.append(SubGroup(name, pods, "", _template_constraint(spec, at)))
     minimum = sum(each.min_member for each in subs)
-    there = seen.find_group(f"pg-{meta(seen.top).get('name', '')}-{meta(seen.top).get('uid', '')}")
+    there = context.find_group(f"pg-{meta(context.top).get('name', '')}-{meta(context.top).get('uid', '')}")
     if there is not None and not part(there, "spec").get("subGroups"):
         # A gang that runs must not be divided anew by an upgrade: its pods are in no sub-group.
         return GangPlan(minimum)
@@ -147,12 +147,12 @@ def _ray(pod: Obj, seen: Seen) -> GangPlan:
     return GangPlan(minimum, tuple(subs), member=member if member in known else "")
 
 
-def _ray_cluster(seen: Seen) -> Obj:
+def _ray_cluster(context: PodContext) -> Obj:
     """Return the spec of the cluster. The submitter of a RayJob has no RayCluster among its owners."""
-    cluster = next((each for each in seen.owners if each.get("kind") == "RayCluster"), None)
+    cluster = next((each for each in context.owners if each.get("kind") == "RayCluster"), None)
     if cluster is not None:
         return part(cluster, "spec")
-    return part(seen.top, "spec", "rayClusterSpec") or part(seen.top, "spec", "rayClusterConfig")
+    return part(context.top, "spec", "rayClusterSpec") or part(context.top, "spec", "rayClusterConfig")
 
 
 def _template_constraint(spec: Obj, where: str) -> TopologyConstraint | None:
@@ -164,28 +164,28 @@ def _template_constraint(spec: Obj, where: str) -> TopologyConstraint | None:
     return constraint_in(written)
 
 
-def _knative(pod: Obj, seen: Seen) -> GangPlan:
+def _knative(pod: Obj, context: PodContext) -> GangPlan:
     """Return a gang for each revision, as large as its least scale."""
-    revision = next((each for each in seen.owners if each.get("kind") == "Revision"), None)
+    revision = next((each for each in context.owners if each.get("kind") == "Revision"), None)
     if revision is None:
-        raise NoGang(f"{named(seen.top)}: pod {meta(pod).get('name')}: found no Revision among its owners")
+        raise NoGang(f"{named(context.top)}: pod {meta(pod).get('name')}: found no Revision among its owners")
     # A scale that is no number counts as 1, as does 0: a pod that exists is one.
     least = whole(annotations_of(revision).get(_MIN_SCALE, "")) or 1
     return GangPlan(least, top=revision, priority_class=INFERENCE)
 
 
-def _aml_job(pod: Obj, seen: Seen) -> GangPlan:
-    envs = part(seen.top, "spec", "job", "options", "envs")
+def _aml_job(pod: Obj, context: PodContext) -> GangPlan:
+    envs = part(context.top, "spec", "job", "options", "envs")
     nodes = count_or(envs.get(_AML_NODES), 0)
     if not nodes:
-        raise NoGang(f"{named(seen.top)}: spec.job.options.envs.{_AML_NODES}: found none, wanted an integer from 1")
+        raise NoGang(f"{named(context.top)}: spec.job.options.envs.{_AML_NODES}: found none, wanted an integer from 1")
     return GangPlan(nodes)
 
 
-def _runai_job(pod: Obj, seen: Seen) -> GangPlan:
+def _runai_job(pod: Obj, context: PodContext) -> GangPlan:
     """Return a gang for all pods whose names differ in their last part alone."""
     stem = str(meta(pod).get("name", "")).rpartition("-")[0] or str(meta(pod).get("name", ""))
-    return GangPlan(name=f"pg-{stem}-{meta(seen.top).get('uid', '')}".lower())
+    return GangPlan(name=f"pg-{stem}-{meta(context.top).get('uid', '')}".lower())
 
 
 def _spark(pod: Obj) -> GangPlan | None:
@@ -194,24 +194,24 @@ def _spark(pod: Obj) -> GangPlan | None:
     return GangPlan(suffix=f"-{application}") if application else None
 
 
-_RULES: Mapping[tuple[str, str], Callable[[Obj, Seen], GangPlan]] = {
+_RULES: Mapping[tuple[str, str], Callable[[Obj, PodContext], GangPlan]] = {
     ("apps", "Deployment"): _deployment,
     ("apps", "StatefulSet"): _stateful_set,
     ("batch", "Job"): _job,
     ("batch", "CronJob"): _job,
     ("kubeflow.org", "Notebook"): _notebook,
-    **{("kubeflow.org", kind): lambda pod, seen: training_job(pod, seen.top) for kind in REPLICA_SPECS},
-    ("kubeflow.org", "PyTorchJob"): lambda pod, seen: pytorch_job(pod, seen.top),
-    ("kubeflow.org", "MPIJob"): lambda pod, seen: mpi_job(pod, seen.top, seen.launcher_there),
+    **{("kubeflow.org", kind): lambda pod, context: training_job(pod, context.top) for kind in REPLICA_SPECS},
+    ("kubeflow.org", "PyTorchJob"): lambda pod, context: pytorch_job(pod, context.top),
+    ("kubeflow.org", "MPIJob"): lambda pod, context: mpi_job(pod, context.top, context.launcher_there),
     **{("ray.io", kind): _ray for kind in ("RayCluster", "RayJob", "RayService")},
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): lambda pod, seen: leader_worker_set(pod, seen.top),
-    ("jobset.x-k8s.io", "JobSet"): lambda pod, seen: job_set(pod, seen.top, seen.find_group),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): lambda pod, context: leader_worker_set(pod, context.top),
+    ("jobset.x-k8s.io", "JobSet"): lambda pod, context: job_set(pod, context.top, context.find_group),
     ("serving.knative.dev", "Service"): _knative,
     ("amlarc.azureml.com", "AmlJob"): _aml_job,
     ("run.ai", "RunaiJob"): _runai_job,
-    ("egx.nvidia.io", "SPOTRequest"): lambda pod, seen: GangPlan(priority_class=INFERENCE),
+    ("egx.nvidia.io", "SPOTRequest"): lambda pod, context: GangPlan(priority_class=INFERENCE),
     **{
-        ("grove.io", kind): lambda pod, seen: grove(pod, seen.top, seen.pod_gang)
+        ("grove.io", kind): lambda pod, context: grove(pod, context.top, context.pod_gang)
         for kind in ("PodCliqueSet", "PodGangSet")
     },
 }
