@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import secrets
 import shutil
 import ssl
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from pumice.runtime.files.private import NotPrivate, read_secret, require_own_fo
 
 TOKEN_MIN = 16
 _DAYS = "365"
+_RENEWED_S = 30 * 86_400.0
 
 
 class AccessError(Exception):
@@ -71,14 +74,16 @@ def kept_token(folder: Path) -> str:
     return read_token(path)
 
 
-def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
-    """Return the certificate in our folder for these names and addresses, created by ``openssl`` if it does not exist.
+def kept_certificate(folder: Path, names: Sequence[str], now: float | None = None) -> Certificate:
+    """Return the certificate in our folder for these names and addresses, created by ``openssl`` if it does not exist,
+    or is valid for less than a month from ``now`` (seconds since the epoch, None: by the clock).
 
     Raises: AccessError without openssl, or for a folder to which others can write.
     """
     _require_own(folder)
     found = Certificate(folder / "tls.crt", folder / "tls.key")
-    if found.certificate.exists() and found.key.exists():
+    needed_until = (time.time() if now is None else now) + _RENEWED_S
+    if found.certificate.exists() and found.key.exists() and _end_of(found.certificate) > needed_until:
         return found
     program = shutil.which("openssl")
     if program is None:
@@ -97,6 +102,18 @@ def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
         last = (made.stderr.strip().splitlines() or [f"exit code {made.returncode}"])[-1]
         raise AccessError(f"openssl created no certificate: {last}")
     return found
+
+
+def _end_of(certificate: Path) -> float:
+    """Return when a certificate ends, in seconds since the epoch; inf for a file that has none, which is reported when
+    it is used."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(certificate)
+    except (ssl.SSLError, OSError):
+        return math.inf
+    ends = [ssl.cert_time_to_seconds(str(each["notAfter"])) for each in context.get_ca_certs()]
+    return min(ends, default=math.inf)
 
 
 def _require_own(folder: Path) -> None:
