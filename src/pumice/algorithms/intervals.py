@@ -55,8 +55,9 @@ def next_quantiles(values: F64, levels: Sequence[float]) -> F64:
     """Return quantiles of the next value, given some drawn from the same distribution. Shapes (n,) -> (levels,), n > 0.
 
     The next of n + 1 values has each rank with the same chance, so quantiles are interpolated between ranks as far as
-    these reach. Beyond the least and the largest value they are those of about normal values. Source: Weibull's
-    plotting positions; the prediction interval of Student's t.
+    these reach: to 2.5 and 97.5 % from 39 values on, whatever the distribution. Beyond the least and the largest value
+    they are those of about normal values, and hold less of heavy tails or several modes (of eight, 90 to 93 % for 95).
+    Source: Weibull's plotting positions; the prediction interval of Student's t.
     """
     size, ordered = len(values), np.sort(values)
     found = np.quantile(ordered, levels, method="weibull")

@@ -94,6 +94,24 @@ def test_quantiles_of_the_next_value_hold_it_as_often_as_they_say(size: int, kin
     assert 0.76 <= within_80 <= 0.86 and 0.925 <= within_95 <= 0.975
 
 
+@pytest.mark.parametrize("kind", ["two modes", "heavy tails"])
+def test_from_39_values_on_no_shape_is_assumed(kind: str) -> None:
+    dice = np.random.default_rng(7)
+
+    def within_95(size: int) -> float:
+        inside = []
+        for _ in range(1_500):
+            draws = dice.standard_t(3, size + 1)
+            if kind == "two modes":
+                draws = 0.02 * draws + 4.0 * (dice.random(size + 1) < 0.1)
+            low, high = next_quantiles(draws[:-1], (0.025, 0.975))
+            inside.append(low <= draws[-1] <= high)
+        return float(np.mean(inside))
+
+    assert within_95(8) < 0.94, "eight values reach less far than about normal ones would"
+    assert 0.94 <= within_95(39) <= 0.97
+
+
 def test_quantiles_of_the_next_value_ascend_and_are_exact_for_equal_ones() -> None:
     assert next_quantiles(np.array([3.0]), (0.1, 0.5, 0.9)).tolist() == [3.0, 3.0, 3.0]
     assert next_quantiles(np.full(8, 3.0), (0.1, 0.5, 0.9)).tolist() == [3.0, 3.0, 3.0]
