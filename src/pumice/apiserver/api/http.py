@@ -45,7 +45,7 @@ from pumice.apiserver.store import Stored
 from pumice.kube.api.errors import clean
 from pumice.model.manifest.reading.fields import Obj
 from pumice.runtime.serving.listening import Handler, connections_here
-from pumice.runtime.serving.this_machine import is_loopback
+from pumice.runtime.serving.this_machine import names_this_machine
 from pumice.runtime.telemetry.metrics import CONTENT_TYPE, Metrics
 
 _log = logging.getLogger("pumice.apiserver")
@@ -133,9 +133,7 @@ class Api:
             if first not in _OPEN_PATHS and not self._is_known(request):
                 raise Refusal(401, "Unauthorized", "Unauthorized")
             return
-        host = request.headers.get("Host", "")
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if not is_loopback(name.strip("[]")) or "Origin" in request.headers:
+        if not names_this_machine(request.headers.get("Host", "")) or "Origin" in request.headers:
             raise Refusal(403, "Forbidden", "without a token this server answers programs on this machine only")
 
     def _is_known(self, request: web.Request) -> bool:

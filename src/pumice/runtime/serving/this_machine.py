@@ -20,6 +20,9 @@ def is_from_here(request: web.Request) -> bool:
 
     Such a page may let a name of its own resolve to loopback, but the browser sends that name as the Host header.
     """
-    host = request.host
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    return is_loopback(request.remote or "") and is_loopback(name)
+    return is_loopback(request.remote or "") and names_this_machine(request.host)
+
+
+def names_this_machine(host: str) -> bool:
+    """Return True for a Host header, with or without a port, that says loopback."""
+    return is_loopback(host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0])
