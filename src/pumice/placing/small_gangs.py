@@ -8,14 +8,17 @@ placement for gangs of equal pods only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.algorithms.assignment import NOWHERE, Items, assign
 from pumice.algorithms.packing import best_fit, places
 from pumice.columns.dtypes import EPS, F64, I64, Bool
 from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.policy_file import ActionOption, Policy
 from pumice.model.blockers import SearchCut
 from pumice.placing.feasibility import Feasibility
 
@@ -23,6 +26,28 @@ from pumice.placing.feasibility import Feasibility
 PODS_MAX = 16
 #: Steps for one gang, and for all gangs in one run of an action. A step is a node that is looked at for a pod.
 STEPS_MAX, STEPS_IN_ALL_MAX = 20_000, 200_000
+_SWITCH = "secondTries"
+
+
+def has_second_tries(policy: Policy) -> bool:
+    """Return True if an action of a policy searches for gangs of every kind and size."""
+    return any(_is_on(each) for each in policy.actions)
+
+
+def with_second_tries(policy: Policy) -> Policy | None:
+    """Return a policy with the switch on, or None if it is on already, or no action has it."""
+    actions = tuple(
+        replace(each, arguments={**each.arguments, _SWITCH: True}) if _is_on(each) is False else each
+        for each in policy.actions
+    )
+    return replace(policy, actions=actions) if actions != policy.actions else None
+
+
+def _is_on(action: ActionOption) -> bool | None:
+    """Return whether the switch of an action is on, None if it has none."""
+    # The default differs: it is on in ``dialect: pumice``.
+    switch = signature(action.run).parameters.get(_SWITCH)
+    return None if switch is None else bool(action.arguments.get(_SWITCH, switch.default))
 
 
 class Searched(NamedTuple):

@@ -13,6 +13,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.model.blockers import QUEUE, Blocker, Missing
 from pumice.model.manifest.defaults.priorities import Priorities
 from pumice.model.queue import PriorityClass
+from pumice.placing.small_gangs import with_second_tries
 from pumice.reasons.sentences import sentence
 from pumice.runtime.memory import old_objects_left_alone, without_collector
 from pumice.sim.cluster import SimCluster
@@ -150,6 +151,16 @@ def _why_not_alone(
     if not settings.try_alone:
         return None
     work = made.get(key) or next(work for work in scene.works if work.key == key)
+    why, searching = _why_waiting_alone(scene, work, policy, now, settings), with_second_tries(policy)
+    if why is None or searching is None or len({pod.spec for pod in work.expand(0.0)[1]}) < 2:
+        return why
+    # Pod by pod a gang of different pods may find no place although it fits.
+    fits = _why_waiting_alone(scene, work, searching, now, settings) is None
+    return f"{why.rstrip('.')}; it would run with secondTries of allocate" if fits else why
+
+
+def _why_waiting_alone(scene: Scene, work: Work, policy: Policy, now: float, settings: SimSettings) -> str | None:
+    """Return why a job waits if it is the only one, or None if it does not."""
     cluster = SimCluster(Engine(now))
     controller = Controller(cluster)
     shell = Shell(cluster, policy)

@@ -94,6 +94,33 @@ def test_each_way_of_devices_places_the_pod(language: str) -> None:
         assert starts(Trials(fresh, 0).base, fresh, "ns/ask")
 
 
+def unlike(small: int, large: int) -> list[Object]:
+    """A gang that fits on nodes of 8 and 2 cores if its small pods go to the small node. They come first by name."""
+    members = [*pods("ask", 2, cpu=small), *pods("ask", 2, first=2, cpu=large)]
+    return [node("n0", cpu=8), node("n1", cpu=2), queue("default"), podgroup("ask", 4), *members]
+
+
+def test_a_gang_that_fits_although_it_is_not_placed_pod_by_pod_is_told_which_switch_places_it() -> None:
+    first, *others = explain(world("volcano", *unlike(1, 4)), "ns/ask").ways
+    assert first.text == (
+        "action allocate: secondTries true instead of false, so its pods are packed, the largest first",
+    )
+    assert first.commands == ("# in the policy file, arguments of allocate: secondTries: true",)
+    assert others and all("secondTries" not in text for way in others for text in way.text)
+
+
+@pytest.mark.parametrize(
+    ("language", "objects"),
+    [
+        pytest.param("volcano", unlike(2, 4), id="it does not fit packed either"),
+        pytest.param("volcano", unlike(4, 4), id="its pods are equal"),
+        pytest.param("kai", unlike(1, 4), id="the language has no such switch"),
+    ],
+)
+def test_no_other_gang_is_told_so(language: str, objects: list[Object]) -> None:
+    assert not any("secondTries" in text for text in texts(explain(world(language, *objects), "ns/ask")))
+
+
 def test_limits_of_kai_are_raised_together_by_what_is_missing() -> None:
     limits = QueueSharing(Quota(4_000.0, 4_000.0), _FREE, Quota(4_000.0, 4_000.0))
     limited = replace(queue("limited"), sharing=limits)

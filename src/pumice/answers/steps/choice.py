@@ -8,7 +8,7 @@ from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
 from pumice.answers.requests import room_for
 from pumice.answers.steps.devices import meet_claims
-from pumice.answers.steps.nodes import add_nodes, grow_nodes, remove_jobs, untaint
+from pumice.answers.steps.nodes import add_nodes, grow_nodes, remove_jobs, search_for_gang, untaint
 from pumice.answers.steps.queues import raise_limits, raise_overcommit, raise_quotas, raise_share
 from pumice.answers.steps.step import Step, lower_minimum, whole
 from pumice.answers.world import Trials, World, row_of
@@ -29,6 +29,8 @@ def steps_for(
     room = 0 if row is None else room_for(trials.base.outcome.tables, row)
     general = list(lower_minimum(world, job, room))
     by_lift: list[list[Step]] = []
+    if Code.ROOM in codes:
+        general += search_for_gang(world, job)
     if codes & _OF_NODES:
         general += remove_jobs(world, job, [each.name for each in lifts if each.name])
     nodes = list(add_nodes(world, job, room)) if codes & _OF_NODES else []

@@ -17,6 +17,7 @@ from pumice.model.node import Node
 from pumice.model.pod import LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.resources import CPU, MEMORY, Resource
 from pumice.model.selectors import matches
+from pumice.placing.small_gangs import with_second_tries
 from pumice.reasons.selection import text_of
 from pumice.reasons.words import counted, joined
 
@@ -215,6 +216,25 @@ def may_use(spec: PodSpec, node: Node) -> bool:
 
 def _fits(asked: Resource, room: Resource) -> bool:
     return all(asked.get(name) <= room.get(name) for name in _names_of(asked))
+
+
+def search_for_gang(world: World, job: str) -> Iterator[Step]:
+    """Let ``allocate`` search for a placement of a gang whose pods differ, where it finds none pod by pod."""
+    # Equal pods are placed one by one wherever there is a placement at all.
+    if len(set(waiting_specs(world, job))) < 2 or with_second_tries(world.policy) is None:
+        return
+
+    def apply(draft: Draft, count: int) -> None:
+        searching = with_second_tries(draft.policy)
+        if count and searching is not None:
+            draft.policy = searching
+
+    yield Step(
+        1,
+        apply,
+        lambda count: "action allocate: secondTries true instead of false, so its pods are packed, the largest first",
+        lambda count: ("# in the policy file, arguments of allocate: secondTries: true",),
+    )
 
 
 def remove_jobs(world: World, job: str, names: list[str]) -> list[Step]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.framework.plugin.policy_file import PluginOption, Policy
+from pumice.placing.small_gangs import has_second_tries
 from pumice.sim.controller import Controller
 from pumice.sim.laws.evictions import VOTES, EvictionLaws
 from pumice.sim.laws.reservations import ReservationLaws
@@ -31,7 +32,7 @@ def laws_of(shell: Shell, controller: Controller, history: History, *, estimates
             shell.cluster, shell.promised, keeps_gangs=_keeps_gangs(policy), idle_first=_idle_first(policy)
         ),
         reservations=(
-            ReservationLaws(controller, shell.last_outcome, packs_unlike=_packs_unlike(policy))
+            ReservationLaws(controller, shell.last_outcome, packs_unlike=has_second_tries(policy))
             if estimates_hold
             else None
         ),
@@ -47,13 +48,6 @@ def _idle_first(policy: Policy) -> bool:
     """Return True if idle room is given to every job that it suits before any pod is evicted: in KAI's language, unless
     a number of jobs to look at is set."""
     return policy.dialect.name == "kai" and not policy.sections.get("queueDepthPerAction")
-
-
-def _packs_unlike(policy: Policy) -> bool:
-    """Return True if ``allocate`` tries gangs of unlike pods again, the largest pod first. That is the default of
-    the dialect pumice."""
-    default = policy.dialect.name == "pumice"
-    return any(each.name == "allocate" and bool(each.arguments.get("secondTries", default)) for each in policy.actions)
 
 
 def _keeps_gangs(policy: Policy) -> bool:

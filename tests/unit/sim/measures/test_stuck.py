@@ -22,6 +22,7 @@ from tests.unit.report.kit import inputs, job, node, queue, summary_of
 
 #: A pod of five cores on nodes of four is admitted, and its promise leaves too little for any other.
 BLOCKED = (node("n1"), node("n2"), queue("a"), job("five", cpu=5), *(job(f"gang-{i}", 5, at=10) for i in range(3)))
+GANGS = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n'
 NO_GANGS = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n'
 
 
@@ -138,3 +139,14 @@ def test_trials_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ran = run(tmp_path, [node("n1"), node("n2"), queue("a"), *jobs])
     # the first two cost two nodes and their pods each: nothing is left for the others
     assert [each.job for each in ran.stuck if each.impossible is not None] == ["default/never-1", "default/never-2"]
+
+
+@pytest.mark.parametrize(("small", "runs"), [(1000.0, True), (2000.0, False)])
+def test_a_gang_that_only_a_search_places_is_told_the_switch(tmp_path: Path, small: float, runs: bool) -> None:
+    """It fits only with its small pods on the small node. Pod by pod the first of them takes the large one."""
+    scene = inputs(tmp_path, [node("n1", 8), node("n2", 2), queue("a")]).scene
+    tasks = (SimTask("a", 2, PodSpec(Resource(small))), SimTask("b", 2, PodSpec(Resource(4000.0))))
+    scene = replace(scene, works=(SimJob("default", "unlike", "a", tasks, 4, 5.0),))
+    (stuck,) = simulate(scene, policy_of(GANGS, volcano_registry()), SimSettings()).stuck
+    assert stuck.impossible is not None
+    assert stuck.impossible.endswith("it would run with secondTries of allocate") is runs
