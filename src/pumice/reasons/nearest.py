@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pumice.columns.dtypes import Bool
 from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import Blocker
 from pumice.model.pod import UNREAD_GATE, Pod
@@ -11,13 +10,11 @@ from pumice.reasons.blockers import Blockers
 from pumice.reasons.shown_names import ShownNames
 
 
-def nearest_of(outcome: Outcome, only: Bool | None = None) -> dict[str, Blocker]:
+def nearest_of(outcome: Outcome) -> dict[str, Blocker]:
     """Return by PodGroup key the nearest blocker of each job of the session that waits, with jobs named as people call
-    them. ``only``: these rows of jobs. Shape (J,)."""
+    them."""
     found, uids, shown = Blockers(outcome), outcome.tables.jobs.uids, ShownNames(outcome.tables)
-    rows = found.waiting
-    rows = rows if only is None else rows[only[rows]]
-    return {uids[job]: shown.named(found.nearest(job)) for job in rows.tolist()}
+    return {uids[job]: shown.named(found.nearest(job)) for job in found.waiting.tolist()}
 
 
 def why_pods_wait(outcome: Outcome) -> dict[str, str]:

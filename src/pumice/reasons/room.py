@@ -112,16 +112,17 @@ def in_one_label_domain(view: View, job: int) -> Domain | None:
         return None
     label = node_label(view.tables, constraint.topology, constraint.required)
     column, asked = view.derived.label(label), view.asks(job)
-    codes = column.codes
-    domains = [(codes == code).nonzero()[0] for code in range(int(codes.max(initial=-1)) + 1)]
+    there = column.codes >= 0
+    codes = column.codes[there]
     for room, is_size in ((view.facts.allocatable, True), (view.future, False)):
         for d in view.asked_in(asked):
-            sums = [float(room[nodes, d].clip(min=0).sum()) for nodes in domains]
-            most = max(sums, default=0.0)
+            # In one step for all domains: a tenant's gangs ask for those of hosts, as many as there are nodes.
+            sums = np.bincount(codes, room[there, d].clip(min=0))
+            most = float(sums.max(initial=0.0))
             if asked[d] - most >= EPS:
                 free = float(view.future[:, d].clip(min=0).sum())
                 asks = amount(view, d, asked[d])
-                name = column.values[codes[domains[sums.index(most)][0]]] if sums else ""
+                name = column.values[int(sums.argmax())] if len(sums) else ""
                 return Domain(name, asks=asks, free=free, best=most, is_size=is_size, label=label)
     return None
 

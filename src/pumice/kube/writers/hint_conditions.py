@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,7 +27,7 @@ from pumice.model.decisions import PodGroupUpdate
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import hint_of
-from pumice.reasons.nearest import nearest_of
+from pumice.reasons.shown_names import ShownNames
 
 HINT = "PumiceHint"
 #: Seconds between two hints on one group.
@@ -56,28 +57,29 @@ class HintConditions:
         """Return what to write after a cycle, based on the statuses at its start. Groups that have not been examined
         for the longest time come first."""
         jobs, now = outcome.tables.jobs, self._clock()
-        keys = {jobs.uids[row]: row for row in _not_begun(outcome).tolist()}
+        blockers, shown = Blockers(outcome), ShownNames(outcome.tables)
+        keys = {jobs.uids[row]: row for row in _not_begun(outcome, blockers).tolist()}
         self._looked_at = {key: at for key, at in self._looked_at.items() if key in keys}
         self._codes = {key: code for key, code in self._codes.items() if key in keys}
         written = {update.job for update in outcome.groups}
-        # An event is in the way of no status, so KAI's gangs need not wait.
-        due = [
-            key
-            for key, row in keys.items()
-            if now - self._looked_at.get(key, -AGAIN_S) >= AGAIN_S
-            and (jobs.groups[row].gang is not None or not (key in written or self._is_busy(key)))
-        ]
+        due = [key for key in keys if now - self._looked_at.get(key, -AGAIN_S) >= AGAIN_S]
         due.sort(key=lambda key: (self._looked_at.get(key, -AGAIN_S), key))
-        del due[self._count(now) :]
+        # Asked one by one: thousands of groups may be due, and few of them are examined in one cycle.
+        may_be = (
+            key
+            for key in due
+            # An event is in the way of no status, so KAI's gangs need not wait.
+            if jobs.groups[keys[key]].gang is not None or not (key in written or self._is_busy(key))
+        )
+        due = list(islice(may_be, self._count(now)))
         if not due:
             return []
         began = self._cpu()
         self._looked_at.update(dict.fromkeys(due, now))
-        only = np.zeros(jobs.capacity, dtype=bool)
-        only[[keys[key] for key in due]] = True
         found: list[PodGroupUpdate] = []
-        for key, blocker in nearest_of(outcome, only).items():
-            code, text, group = code_of(blocker), hint_of(blocker, whole=True), jobs.groups[keys[key]]
+        for key in sorted(due, key=keys.__getitem__):
+            blocker, group = shown.named(blockers.nearest(keys[key])), jobs.groups[keys[key]]
+            code, text = code_of(blocker), hint_of(blocker, whole=True)
             if not text:
                 continue
             if self._codes.get(key) is not code:
@@ -95,9 +97,9 @@ class HintConditions:
         return max(1, int(most / self._cost)) if self._cost * GROUPS_MAX > most else GROUPS_MAX
 
 
-def _not_begun(outcome: Outcome) -> AnyArray:
+def _not_begun(outcome: Outcome, blockers: Blockers) -> AnyArray:
     """Return the rows of the jobs that wait and have not begun to run."""
-    jobs, rows = outcome.tables.jobs, Blockers(outcome).waiting
+    jobs, rows = outcome.tables.jobs, blockers.waiting
     rows = rows[np.isin(jobs.phase[rows], (PENDING_PHASE, INQUEUE_PHASE))]
     # The phase of a gang of KAI's says nothing.
     runs = (jobs.counts[rows] @ HELD).astype(bool)

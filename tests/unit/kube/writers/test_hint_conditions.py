@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from pumice.framework.cycle.outcome import Outcome
@@ -12,6 +13,7 @@ from pumice.model.events import Object
 from pumice.model.queue import QueueSharing, Quota
 from pumice.model.workloads.gang import Gang
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.reasons.blockers import Blockers
 from pumice.runtime.controllers.writes import Ref
 from pumice.runtime.one_cycle import schedule_once
 from pumice.runtime.policy.conf import policy_of
@@ -119,6 +121,25 @@ def test_hints_take_a_small_part_of_the_time_and_each_group_has_its_turn() -> No
 def test_what_is_being_written_to_a_group_is_not_written_over() -> None:
     outcome = outcome_of(waiting("a"), waiting("b"))
     assert set(said(HintConditions(lambda key: key == "ns/a", Recorder(), Clock()).updates(outcome))) == {"ns/b"}
+
+
+def test_a_cycle_asks_about_the_groups_that_it_examines_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = outcome_of(*(waiting(f"g{i:03d}") for i in range(GROUPS_MAX + 5)))
+    made, asked = list[Outcome](), list[str]()
+
+    class Counted(Blockers):
+        def __init__(self, outcome: Outcome) -> None:
+            made.append(outcome)
+            super().__init__(outcome)
+
+    def is_busy(key: str) -> bool:
+        asked.append(key)
+        return key == "ns/g000"
+
+    for module in ("kube.writers.hint_conditions", "reasons.nearest"):
+        monkeypatch.setattr(f"pumice.{module}.Blockers", Counted)
+    assert len(HintConditions(is_busy, Recorder(), Clock()).updates(outcome)) == GROUPS_MAX
+    assert (len(made), len(asked)) == (1, GROUPS_MAX + 1)
 
 
 def test_the_status_that_the_cycle_writes_goes_first() -> None:
