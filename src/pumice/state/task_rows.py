@@ -19,7 +19,6 @@ from pumice.columns.column import Writer
 from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.ledger import Ledger
-from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.model.decisions import Bind, Evict
@@ -313,22 +312,27 @@ class TaskKeeper:
         row_of = tables.nodes.facts.row_of
         # The new row of each old one. The last element is for tasks without a node, whose row is -1.
         now = np.array([*(row_of.get(name, -1) for name in old_names), -1], dtype=np.int32)
-        nodes, nominated = now[tasks.node[rows]], np.full(len(rows), -1, dtype=np.int32)
-        pods = [tasks.pods[row] for row in rows.tolist()]
-        # The pod was seen before its node. Tasks that have a row keep it: a decision in flight may have given it.
-        for i in np.flatnonzero(tasks.node[rows] < 0).tolist():
-            if pods[i].node_name:
-                nodes[i] = self._places([pods[i]])[0]
-        for i, pod in enumerate(pods):
+        before = tasks.node[rows]
+        nodes, nominated = now[before], np.full(len(rows), -1, dtype=np.int32)
+        # One pass over all pods, since each change of a node comes through here.
+        closing = list[int]()
+        for i, (pod, was) in enumerate(zip(tasks["pods"].array[rows].tolist(), before.tolist(), strict=True)):
+            # The pod was seen before its node. Tasks that have a row keep it: a decision in flight may have given it.
+            if was < 0 and pod.node_name:
+                nodes[i] = self._places([pod])[0]
             if pod.nominated_node:
                 nominated[i] = row_of.get(pod.nominated_node, -1)
+            if pod.closes_node:
+                closing.append(i)
         tasks.write(rows, node=nodes, view_node=nodes, nominated=nominated)
         there = rows[nodes >= 0]
         if len(there):
             self._ledger.rebook(there)
             view = sums_by(tasks.node[there], tables.classes.steps[tasks.cls[there]], len(tables.nodes.facts))
             self._writer.add(tables.nodes["view"], slice(None), view)
-            self._bar(TaskRun(tables, Placement(there.tolist(), tasks.node[there].tolist())), 1)
+        for node in nodes[closing].tolist():
+            if node >= 0:
+                self._writer.add(tables.nodes["quarantined_by"], node, 1)
 
 
 def _one_or_all(values: list[int]) -> int | AnyArray:
