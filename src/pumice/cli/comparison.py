@@ -41,7 +41,7 @@ def print_comparison(compared: Comparison) -> None:
     numbers = ("A", "B", "B - A", "95 % interval")
     table = Table(*columns(("", *numbers, "better"), right=numbers))
     for row in compared.rows:
-        if row.tells:
+        if row.is_shown:
             table.add(*_cells(row))
     out.print()
     out.print_table(table)

@@ -66,7 +66,7 @@ class FigureDifference(Struct, frozen=True):
     is_significant: bool = False
 
     @property
-    def tells(self) -> bool:
+    def is_shown(self) -> bool:
         """Return True if the row is worth a line. Figures in ``_RARE`` do not if they are 0 in all runs."""
         return self.figure.name not in _RARE or any(value for pair in self.pairs for value in pair)
 
@@ -77,9 +77,14 @@ class FigureDifference(Struct, frozen=True):
             return ""
         return "b" if (self.difference.mean < 0) == self.figure.less_is_better else "a"
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Return the ends of the interval of the differences, None for each if there are no two of them."""
         found = self.difference
-        sure = found is not None and found.size > 1
+        return (found.low, found.high) if found is not None and found.size > 1 else (None, None)
+
+    def to_json(self) -> dict[str, Any]:
+        found, (low, high) = self.difference, self.ends
         return {
             "name": self.figure.name,
             "label": self.figure.label,
@@ -87,8 +92,8 @@ class FigureDifference(Struct, frozen=True):
             "a": self.a,
             "b": self.b,
             "difference": None if found is None else found.mean,
-            "low": found.low if found and sure else None,
-            "high": found.high if found and sure else None,
+            "low": low,
+            "high": high,
             "better": self.better or None,
             "primary": self.is_primary,
             "pairs": [list(pair) for pair in self.pairs],

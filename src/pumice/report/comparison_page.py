@@ -47,6 +47,6 @@ def comparison_data(compared: Comparison) -> ComparisonData:
             ["Decisions", "the same in every universe" if compared.same else "not the same"],
         ],
         confs=[cut(conf) for conf in compared.confs],
-        rows=[row.to_json() for row in compared.rows if row.tells],
+        rows=[row.to_json() for row in compared.rows if row.is_shown],
         runs=runs,
     )

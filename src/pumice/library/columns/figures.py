@@ -35,7 +35,6 @@ def comparison_rows(rows: Iterable[FigureDifference]) -> list[tuple[object, ...]
     found: list[tuple[object, ...]] = []
     for row in rows:
         difference = row.difference
-        sure = difference is not None and difference.size > 1
         found.append(
             (
                 row.figure.name,
@@ -44,8 +43,7 @@ def comparison_rows(rows: Iterable[FigureDifference]) -> list[tuple[object, ...]
                 row.a,
                 row.b,
                 None if difference is None else difference.mean,
-                difference.low if difference and sure else None,
-                difference.high if difference and sure else None,
+                *row.ends,
                 row.better or None,
             )
         )

@@ -198,12 +198,12 @@ def _manage(job: Obj, found: _Pods, succeeded: int, failed: int, done: Indexes, 
         wanted = min(wanted, max(completions - succeeded, 0))
     elif succeeded:
         wanted = len(found.active)  # any one success is enough, and those that run may end
-    surplus = []
-    if _is_indexed(job):
-        surplus = [pod for pod in found.active if (index := _index_of(pod)) is None or index in done]
-    excess = max(len(found.active) - len(surplus) - wanted, 0)
-    rest = [pod for pod in found.active if pod not in surplus]
-    surplus += rest[len(rest) - excess :]
+    surplus: list[Obj] = []
+    needed: list[Obj] = []
+    for pod in found.active:
+        has_no_use = _is_indexed(job) and ((index := _index_of(pod)) is None or index in done)
+        (surplus if has_no_use else needed).append(pod)
+    surplus += needed[max(wanted, 0) :]
     yield from _deletions(surplus)
     missing = min(wanted - (len(found.active) - len(surplus)), CREATED_MAX)
     if missing <= 0:
