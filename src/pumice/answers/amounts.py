@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pumice.model.quantity import format_quantity
 from pumice.model.resources import CPU, MEMORY
-from pumice.reasons.words import amount
+from pumice.reasons.words import GIB, amount, per_unit
 
-_GIB, _MIB = 2.0**30, 2.0**20
+_MIB = 2.0**20
 
 
-def unit_of(name: str, asked: float) -> float:
+def step_of(name: str, asked: float) -> float:
     """Return the step in which an amount of a resource is changed, in canonical units. ``asked``: what one pod asks
     for, so that a step is not much larger than that."""
     if name == CPU:
         return 1000.0 if not asked or asked >= 1000.0 else 100.0
     if name == MEMORY:
-        return _GIB if not asked or asked >= _GIB else 64 * _MIB
-    return 1.0 if name == "pods" else 1000.0
+        return GIB if not asked or asked >= GIB else 64 * _MIB
+    return per_unit(name)
 
 
 def amount_text(name: str, value: float) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from pumice.cli.console import Column, Console, Table, columns
 from pumice.cli.output import console
 from pumice.model.plain_words import first_names
-from pumice.reasons.words import counted
+from pumice.reasons.words import counted, short_name, unit
 from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups, waits_by_code
-from pumice.report.units import amount, duration, label_of, percent, unit_of
+from pumice.report.units import amount, duration, percent
 from pumice.runtime.printing import escaped
 from pumice.sim.measures.window import ALWAYS
 
@@ -62,9 +62,7 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
     if summary.lost.evicted_again:
         table.add("evicted again", f"{counted(summary.lost.evicted_again, 'time')} for a job that had lost pods before")
     if summary.lost.restarts:
-        hours = (
-            f"{amount(value)} {unit_of(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items()
-        )
+        hours = (f"{amount(value)} {unit(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items())
         table.add("lost", f"{counted(summary.lost.restarts, 'gang')} restarted: {', '.join(hours)} lost")
     if run.history.figures.window != ALWAYS:
         table.add("measured", _measured(summary))
@@ -84,7 +82,7 @@ def _utilisation(out: Console, summary: Summary) -> None:
     table = _table("resource", "capacity", "mean use", "while jobs waited", "peak")
     for each in summary.utilisation:
         table.add(
-            escaped(label_of(each.resource)),
+            escaped(short_name(each.resource)),
             f"{amount(each.capacity)} {each.unit}",
             percent(each.mean),
             percent(each.loaded),

@@ -21,9 +21,10 @@ from pumice.library.errors import InputError
 from pumice.library.html import html_facts
 from pumice.library.table import Table
 from pumice.library.text import screen
+from pumice.reasons.words import short_name
 from pumice.report.comparison import figures_of
 from pumice.report.summary import Summary, summarise
-from pumice.report.units import duration, label_of, percent
+from pumice.report.units import duration, percent
 from pumice.sim.run import Run as SimRun
 from pumice.sim.scenes.inputs import Inputs
 
@@ -132,7 +133,7 @@ class Run:
         if summary.completion is not None:
             facts["completion"] = f"mean {duration(summary.completion.mean)}"
         for use in summary.utilisation[:4]:
-            facts[f"{label_of(use.resource)} use"] = percent(use.mean)
+            facts[f"{short_name(use.resource)} use"] = percent(use.mean)
         return facts | {"digest": self.digest}
 
     def __repr__(self) -> str:

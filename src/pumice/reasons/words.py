@@ -5,33 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from pumice.model.resources import CPU, MEMORY, PODS
+
 #: Names in one sentence.
 NAMES_MAX = 8
-_GIB = 2.0**30
+GIB = 2.0**30
+
+
+def per_unit(resource: str) -> float:
+    """How many of ``Resource``'s units (milli-cores, bytes, pods, thousandths of others) make one that people count."""
+    return GIB if resource == MEMORY else 1.0 if resource == PODS else 1000.0
+
+
+def short_name(resource: str) -> str:
+    """``GPU`` for ``nvidia.com/gpu``: the last part of a name."""
+    own = resource.rpartition("/")[2]
+    return own.upper() if len(own) <= 4 and own != PODS else own
 
 
 def number(resource: str, value: float) -> str:
     """How many, as people count the resource: ``16`` for 16 GiB of memory or 16,000 thousandths of a core."""
-    found = value / (_GIB if resource == "memory" else 1.0 if resource == "pods" else 1000.0)
+    found = value / per_unit(resource)
     return f"{found:,.0f}" if abs(found - round(found)) < 0.005 else f"{found:,.2f}".rstrip("0")
 
 
 def unit(resource: str, count: str = "") -> str:
     """``cores``, ``GiB``, ``GPUs``; of just one ``core``, ``GPU``."""
-    if resource == "memory":
+    if resource == MEMORY:
         return "GiB"
-    if resource == "cpu":
-        name = "core"
-    else:
-        own = resource.rpartition("/")[2]
-        name = own.upper() if len(own) <= 4 and own != "pods" else own.removesuffix("s")
+    name = "core" if resource == CPU else short_name(resource).removesuffix("s")
     return name if count == "1" else f"{name}s"
 
 
 def amount(resource: str, value: float, *, of_memory: bool = False) -> str:
     """``4 cores``, ``1 GPU``, ``8 GiB``; ``of_memory``: ``8 GiB of memory``."""
     count = number(resource, value)
-    tail = " of memory" if of_memory and resource == "memory" else ""
+    tail = " of memory" if of_memory and resource == MEMORY else ""
     return f"{count} {unit(resource, count)}{tail}"
 
 

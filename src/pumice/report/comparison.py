@@ -15,10 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.algorithms.intervals import F64, Interval, holm, mean_interval
+from pumice.reasons.words import short_name
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, means, queue_curves, resource_curves
 from pumice.report.spread import Spread, outlasting
 from pumice.report.summary import Summary, wait_lengths
-from pumice.report.units import duration, label_of
+from pumice.report.units import duration
 
 #: Figures that are 0 for most policies.
 _RARE = ("never_run", "evictions", "restarts", "lost")
@@ -119,7 +120,7 @@ def figures_of(summary: Summary) -> dict[Figure, float | None]:
         for part, text, value in _parts(spread):
             found[Figure(f"{name}_{part}", f"{label}, {text}", kind, True)] = value
     for i, use in enumerate(summary.utilisation):
-        label = label_of(use.resource)
+        label = short_name(use.resource)
         found[Figure(f"use_{use.resource}", f"{label} use", FigureKind.SHARE, False)] = use.mean
         if i == 0:
             found[Figure("use_while_waiting", f"{label} use while jobs waited", FigureKind.SHARE, False)] = use.loaded

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import F64
+from pumice.reasons.words import per_unit, short_name, unit
 from pumice.report.summary import Summary
-from pumice.report.units import label_of, per_unit, unit_of
 from pumice.sim.measures.history import History
 from pumice.sim.measures.series import StepSeries
 
@@ -52,8 +52,8 @@ def resource_curves(history: History, summary: Summary) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": resource,
-                "label": label_of(resource),
-                "unit": unit_of(resource),
+                "label": short_name(resource),
+                "unit": unit(resource),
                 "mean": rounded(use.mean),
                 "capacity": means(history.capacity.get(resource), history.now, factor=factor),
                 "used": means(history.allocated.get(resource), history.now, factor=factor),

@@ -11,12 +11,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from pumice.model.plain_words import first_names
-from pumice.reasons.words import counted
+from pumice.reasons.words import counted, short_name
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, queue_curves, resource_curves, rest_curves, rounded
 from pumice.report.job_data import cut, job_data
 from pumice.report.spread import Spread
 from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups, waits_by_code
-from pumice.report.units import amount, duration, label_of, percent
+from pumice.report.units import amount, duration, percent
 from pumice.sim.measures.history import History
 from pumice.sim.scenes.inputs import Inputs
 
@@ -106,7 +106,7 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
         note = f"of {amount(use.capacity)} {use.unit}, mean over time"
         if use.loaded is not None:
             note += f"; {percent(use.loaded)} while jobs waited"
-        found.append(_headline(f"{label_of(use.resource)} utilisation", percent(use.mean), note))
+        found.append(_headline(f"{short_name(use.resource)} utilisation", percent(use.mean), note))
     left = list(left_of(result))
     left += [f"{len(result.to_come):,} to come"] * bool(result.to_come)
     found.append(_headline("Jobs done", f"{result.completed:,}", ", ".join([f"of {result.jobs:,}", *left])))

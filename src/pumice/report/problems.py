@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pumice.model.plain_words import first_names
-from pumice.report.units import amount, per_unit, unit_of
+from pumice.reasons.words import per_unit, unit
+from pumice.report.units import amount
 from pumice.runtime.problems.problem import Problem, Severity
 from pumice.sim.measures.stuck import Stuck
 from pumice.sim.run import Run
@@ -49,4 +50,4 @@ def _amounts(tables: Iterable[Mapping[str, float]]) -> str:
 
 
 def _counted_in(resource: str) -> str:
-    return "GiB of memory" if resource == "memory" else unit_of(resource)
+    return "GiB of memory" if resource == "memory" else unit(resource)

@@ -15,9 +15,9 @@ from msgspec import Struct
 from pumice.answers.codes import WORDS, Code
 from pumice.model.devices.shared_devices import is_counted_by_card
 from pumice.model.resources import PODS
+from pumice.reasons.words import per_unit, unit
 from pumice.report.problems import problems_of
 from pumice.report.spread import Spread, spread
-from pumice.report.units import per_unit, unit_of
 from pumice.runtime.problems.problem import Problem
 from pumice.sim.measures.fairness import QueueShares
 from pumice.sim.measures.figures import Amount, Figures
@@ -352,7 +352,7 @@ def _utilisation(figures: Figures) -> Iterable[Utilisation]:
         most = capacity.peak
         yield Utilisation(
             resource,
-            unit_of(resource),
+            unit(resource),
             most / per_unit(resource),
             used.area / capacity.area if capacity.area > 0 else 0.0,
             used.peak / most,

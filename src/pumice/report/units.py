@@ -2,26 +2,6 @@
 
 from __future__ import annotations
 
-GIB = 2.0**30
-
-
-def unit_of(resource: str) -> str:
-    """Return the unit of a resource in reports: cores, GiB, or pieces (the last part of its name)."""
-    if resource == "cpu":
-        return "cores"
-    return "GiB" if resource == "memory" else f"{label_of(resource)}s"
-
-
-def per_unit(resource: str) -> float:
-    """Return how many of ``Resource``'s units (milli-cores, bytes, thousandths) make one unit of reports."""
-    return GIB if resource == "memory" else 1000.0
-
-
-def label_of(resource: str) -> str:
-    """Return a short name: GPU for ``nvidia.com/gpu``."""
-    short = resource.rpartition("/")[2]
-    return short.upper() if len(short) <= 4 else short
-
 
 def shortest(value: float, digits: int) -> float | int:
     """Return a number rounded to so many digits after the point, as a whole number if it is one."""

@@ -60,6 +60,11 @@ def test_tables_of_a_run_agree(run: pumice.Run) -> None:
     assert all(0 < float(str(busy)) <= 1 for busy in run.nodes["busy"])
 
 
+def test_nodes_say_what_they_have() -> None:
+    table = pumice.load(DEMO).nodes
+    assert [table[name][0] for name in ("cpu", "memory", "gpu", "pods", "others")] == [64, 512, 8, 110, ""]
+
+
 def test_pods_that_are_evicted_are_bound_again() -> None:
     run = pumice.load(repo.ROOT / "examples" / "defragment").simulate()
     pods = pl.DataFrame(run.pods)

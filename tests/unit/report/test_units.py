@@ -6,7 +6,7 @@ import pytest
 
 from pumice.model.plain_words import first_names
 from pumice.reasons.words import counted
-from pumice.report.units import amount, duration, label_of, percent, unit_of
+from pumice.report.units import amount, duration, percent
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,6 @@ from pumice.report.units import amount, duration, label_of, percent, unit_of
 )
 def test_duration(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("resource", "label", "unit"),
-    [
-        pytest.param("cpu", "CPU", "cores", id="cpu"),
-        pytest.param("memory", "memory", "GiB", id="memory"),
-        pytest.param("nvidia.com/gpu", "GPU", "GPUs", id="gpu"),
-    ],
-)
-def test_resources(resource: str, label: str, unit: str) -> None:
-    assert (label_of(resource), unit_of(resource)) == (label, unit)
 
 
 def test_numbers() -> None:

@@ -7,7 +7,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from pumice.answers.amounts import amount_text, quantity_text, unit_of
+from pumice.answers.amounts import amount_text, quantity_text, step_of
 from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift, line_of, quotas_of, with_more, with_overcommit
 from pumice.answers.steps.step import Step, patch_of, sum_of, whole
@@ -64,7 +64,7 @@ def _has(amount: Resource | None, name: str) -> bool:
 
 
 def _unit(name: str, specs: list[PodSpec]) -> float:
-    return unit_of(name, min((spec.request.get(name) for spec in specs if spec.request.get(name)), default=0.0))
+    return step_of(name, min((spec.request.get(name) for spec in specs if spec.request.get(name)), default=0.0))
 
 
 def _raise(
@@ -164,7 +164,7 @@ def _raise_parts(
     over: Mapping[str, float],
 ) -> Step:
     """Raise one resource by whole units, or several together by what a pod asks for."""
-    units = {part: unit_of(name, 0.0) if len(parts) == 1 else asked.get(name) / len(specs) for part, name in parts}
+    units = {part: step_of(name, 0.0) if len(parts) == 1 else asked.get(name) / len(specs) for part, name in parts}
     limited = [
         (queue, part, name) for queue in line for part, name in parts if _sharing_of(queue, part, field) is not None
     ]
@@ -265,7 +265,7 @@ def raise_quotas(world: World, job: str, blocker: Blocker | None = None) -> Iter
 
 
 def _raise_quota(quota: ResourceQuota, name: str, asked: float, over: float) -> Step:
-    unit = unit_of(name, 0.0)
+    unit = step_of(name, 0.0)
     most = int(2 * asked / unit) + 2
 
     def apply(draft: Draft, count: int) -> None:

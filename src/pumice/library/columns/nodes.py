@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pumice.library.column import count, number, text
 from pumice.model.node import Node
 from pumice.model.resources import PODS
-from pumice.report.units import per_unit
+from pumice.reasons.words import per_unit
 from pumice.sim.measures.node_usage import amounts_of
 
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")

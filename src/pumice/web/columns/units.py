@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import CPU, F64, MEMORY, ResourceAxis
+from pumice.reasons.words import per_unit
 
 #: Resources that pages show a column of: more would not fit beside each other.
 RESOURCES_MAX = 6
@@ -29,7 +30,7 @@ class PageUnits:
         devices.sort(key=lambda name: (not name.endswith("gpu"), name))
         names = ["cpu", "memory", *devices[: RESOURCES_MAX - 2]]
         self._columns = [axis.column[name] for name in names]
-        self._scale = np.array([2.0**30 if column == MEMORY else 1000.0 for column in self._columns])
+        self._scale = np.array([per_unit(name) for name in names])
         units = {CPU: "cores", MEMORY: "GiB"}
         self.columns = tuple(
             ResourceColumn(name, units.get(column, "devices"))
