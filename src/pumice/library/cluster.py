@@ -133,7 +133,7 @@ class Cluster:
 
         chosen, moment = self.policy(policy), self.inputs.newest if now is None else now
         names = tuple(scheduler_names) or (chosen.policy.dialect.scheduler,)
-        return Cycle(schedule_once(self.objects(moment), chosen.policy, moment, names), chosen.name)
+        return Cycle(schedule_once(self.objects(moment, chosen), chosen.policy, moment, names), chosen.name)
 
     def explain(
         self, job: str, policy: PolicyLike | None = None, *, ways: bool = True, scheduler_names: Sequence[str] = ()
@@ -153,9 +153,15 @@ class Cluster:
 
         return waiting_of(self, self.policy(policy), scheduler_names)
 
-    def objects(self, now: float) -> list[Object]:
-        """Return everything at once: what exists, and what jobs are made of."""
-        return self.inputs.scene.all_objects(now)
+    def objects(self, now: float, policy: PolicyLike | None = None) -> list[Object]:
+        """Return everything at once: what exists, and what jobs are made of. Jobs of traces are in the policy's
+        language; a warning says what it cannot say. Raises: PolicyError, InputError."""
+        from pumice.sim.workloads.language import objects_at
+
+        found, left_out = objects_at(self.inputs.scene, now, self.policy(policy).policy.dialect)
+        for problem in left_out:
+            warnings.warn(problem.what, stacklevel=3)
+        return found
 
     # -- over time -----------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,9 @@ def waiting_of(cluster: Cluster, policy: PolicySource, scheduler_names: Sequence
 
 def _world(cluster: Cluster, policy: PolicySource, scheduler_names: Sequence[str]) -> World:
     now = cluster.inputs.newest
-    return World(cluster.objects(now), policy.policy, now, tuple(scheduler_names) or (policy.policy.dialect.scheduler,))
+    return World(
+        cluster.objects(now, policy), policy.policy, now, tuple(scheduler_names) or (policy.policy.dialect.scheduler,)
+    )
 
 
 class Explanation:

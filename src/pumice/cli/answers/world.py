@@ -144,6 +144,7 @@ def read_world(paths: Sequence[str], options: WorldOptions) -> Question:
 def _of_manifests(paths: Sequence[str], options: WorldOptions) -> Question:
     from pumice.answers.world import World
     from pumice.sim.scenes.inputs import read_inputs
+    from pumice.sim.workloads.language import objects_at
 
     found: Inputs = read_inputs(paths)
     chosen = choose_policy(
@@ -153,9 +154,10 @@ def _of_manifests(paths: Sequence[str], options: WorldOptions) -> Question:
     if not found.scene.objects and not found.scene.works:
         raise nothing_usable(paths)
     moment = found.newest if options.now is None else options.now
-    objects = found.scene.all_objects(moment)
+    objects, left_out = objects_at(found.scene, moment, chosen.policy.dialect)
+    tell_problems(left_out)
     names = options.names or (chosen.policy.dialect.scheduler,)
-    return Question(World(objects, chosen.policy, moment, names), chosen, tuple(found.scene.problems))
+    return Question(World(objects, chosen.policy, moment, names), chosen, (*found.scene.problems, *left_out))
 
 
 def saved_cycle(paths: Sequence[str]) -> Cycle:

@@ -132,17 +132,18 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Result:
     from pumice.answers.world import World
     from pumice.runtime.one_cycle import schedule_once
     from pumice.sim.scenes.inputs import read_inputs
+    from pumice.sim.workloads.language import objects_at
 
     found = read_inputs(paths)
     chosen = choose_policy(
         options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir, is_kai=found.is_kai
     )
-    problems = (*found.scene.problems, *_idle(found))
+    moment = found.newest if options.now is None else options.now
+    objects, left_out = objects_at(found.scene, moment, chosen.policy.dialect)
+    problems = (*found.scene.problems, *_idle(found), *left_out)
     tell_problems(problems)
     if not found.scene.objects and not found.scene.works:
         raise nothing_usable(paths)
-    moment = found.newest if options.now is None else options.now
-    objects = found.scene.all_objects(moment)
     names = options.names or (chosen.policy.dialect.scheduler,)
     answer = schedule_once(objects, chosen.policy, moment, names)
     return _Result(answer, lambda: World(objects, chosen.policy, moment, names), objects, chosen, problems)

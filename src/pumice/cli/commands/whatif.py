@@ -181,6 +181,7 @@ def _apply(draft: Draft, path: str) -> None:
     from pumice.cli.params import require_there
     from pumice.runtime.problems.problem import Severity
     from pumice.sim.scenes.inputs import read_inputs
+    from pumice.sim.workloads.language import objects_at
 
     require_there((path,))
     found = read_inputs((path,), beside=draft.native_gangs(), cluster=draft.objects())
@@ -188,7 +189,9 @@ def _apply(draft: Draft, path: str) -> None:
     tell_problems(problem for problem in found.scene.problems if problem not in wrong)
     if wrong:
         raise InputError(f"{problem.where}: {problem.what}" for problem in wrong)
-    edits.put(draft, found.scene.all_objects(draft.world.now), instead_of=draft.native_gangs())
+    objects, left_out = objects_at(found.scene, draft.world.now, draft.policy.dialect)
+    tell_problems(left_out)
+    edits.put(draft, objects, instead_of=draft.native_gangs())
 
 
 def _note_language(asked: Question, draft: Draft) -> None:

@@ -15,6 +15,7 @@ from pumice.framework.plugin.registry import Dialect
 from pumice.model.events import Object
 from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.model.workloads.gang import Gang
+from pumice.runtime.problems.problem import Problem, Severity
 from pumice.sim.scenes.scene import Scene
 from pumice.sim.workloads.work import SimJob, Work
 
@@ -36,6 +37,14 @@ def in_language(scene: Scene, dialect: Dialect) -> tuple[Scene, str]:
         return scene, ""
     said = f"{left_out:,} jobs ask for a part of a GPU and are left out: use a policy with `dialect: {_SHARES_GPUS}`"
     return replace(scene, works=kept), said
+
+
+def objects_at(scene: Scene, now: float, dialect: Dialect) -> tuple[list[Object], list[Problem]]:
+    """Return everything at once, as if all works arrived at ``now``, with jobs of traces in the language, and what was
+    left out."""
+    found, left_out = in_language(scene, dialect)
+    problems = [Problem("traces", left_out, Severity.WARNING)] if left_out else []
+    return found.all_objects(now), problems
 
 
 def _job_in(work: Work, dialect: Dialect) -> Work:

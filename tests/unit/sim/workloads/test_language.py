@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import pumice
 from pumice.framework.plugin.policy_file import Policy
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
@@ -79,3 +80,15 @@ def test_the_command_runs_a_trace_whole_under_a_policy_of_kais(piece: Path) -> N
     reports = run("simulate", f"openb:{piece}", "--conf", conf, "--json")
     assert reports.code == 0
     assert not reports.json["problems"]
+
+
+def test_one_cycle_takes_jobs_of_a_trace_in_the_language_of_its_policy(piece: Path) -> None:
+    conf = piece / "kai.conf"
+    conf.write_text(KAI)
+    cluster = pumice.load(str(piece))
+    assert len(cluster.schedule(conf).binds) == 4, "p3 needs what others hold"
+    assert len(cluster.waiting(conf).reasons) == 1
+    with pytest.warns(UserWarning, match="3 jobs ask for a part of a GPU and are left out"):
+        assert len(cluster.schedule().binds) == 2
+    (told,) = run("schedule", piece).lines("warning")
+    assert told.startswith("traces: 3 jobs ask for a part of a GPU")
