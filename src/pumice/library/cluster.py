@@ -82,10 +82,10 @@ class Cluster:
     """A cluster and the jobs that come to it. Nothing that is asked about it changes it."""
 
     def __init__(
-        self, inputs: Inputs, paths: tuple[str, ...], nodes: str | None = None, own: PolicySource | None = None
+        self, inputs: Inputs, paths: tuple[str, ...], nodes: str | None = None, own_policy: PolicySource | None = None
     ) -> None:
-        """``own``: the policy that a snapshot contains."""
-        self.inputs, self.paths, self.nodes_spec, self.own = inputs, paths, nodes, own
+        """``own_policy``: the policy that a snapshot contains."""
+        self.inputs, self.paths, self.nodes_spec, self.own_policy = inputs, paths, nodes, own_policy
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -109,8 +109,8 @@ class Cluster:
 
     def policy(self, given: PolicyLike | None = None) -> PolicySource:
         """Return the policy under which this cluster is scheduled. Raises: PolicyError, InputError."""
-        if given is None and self.own is not None:
-            return self.own
+        if given is None and self.own_policy is not None:
+            return self.own_policy
         if given is None and self.inputs.is_kai and not self.inputs.confs:
             from pumice.kai.table import DEFAULT_CONF
 

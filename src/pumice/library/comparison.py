@@ -145,4 +145,4 @@ class _Universes:
         if self._blocks is None:
             return self._found
         inputs = replace(self._found.inputs, scene=self._blocks[number])
-        return Cluster(inputs, self._found.paths, self._found.nodes_spec, self._found.own)
+        return Cluster(inputs, self._found.paths, self._found.nodes_spec, self._found.own_policy)

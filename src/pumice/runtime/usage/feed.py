@@ -65,22 +65,22 @@ def of_queues(section: Callable[[], Mapping[str, Any]], environ: Mapping[str, st
 
 
 class UsageFeed:
-    """``there``: returns the present nodes or queues. ``tell``: takes events. ``of_api_server``: asks the API server.
+    """``objects``: returns the present nodes or queues. ``sink``: takes events. ``of_api_server``: asks the API server.
     ``timed``: called with the seconds of each round. ``trouble``: why the last round failed, "" if it did not.
     ``measured_at``: time of the last successful round, 0 for never."""
 
     def __init__(
         self,
         measuring: Measuring,
-        there: Callable[[], Sequence[Node | Queue]],
-        tell: Callable[[list[Event]], None],
+        objects: Callable[[], Sequence[Node | Queue]],
+        sink: Callable[[list[Event]], None],
         clock: Callable[[], float],
         *,
         of_api_server: Ask | None = None,
         http: Callable[[SourceSettings], AbstractAsyncContextManager[Ask]] = HttpAsk,
         timed: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        self._measuring, self._there, self._tell, self._clock = measuring, there, tell, clock
+        self._measuring, self._objects, self._sink, self._clock = measuring, objects, sink, clock
         self._of_api_server, self._http, self._timed = of_api_server, http, timed
         self._known: dict[str, NodeUsage | QueueHistory] = {}
         self.trouble = ""
@@ -98,12 +98,12 @@ class UsageFeed:
 
     async def round(self, settings: SourceSettings) -> None:
         """Ask once, and emit what is new. Errors are logged once per reason."""
-        there = self._there()
-        self._forget(each.name for each in there)
+        objects = self._objects()
+        self._forget(each.name for each in objects)
         began = time.perf_counter()
         try:
             async with asyncio.timeout(_ROUND_S):
-                found = await self._asked(settings, there)
+                found = await self._asked(settings, objects)
         except (SourceError, TimeoutError) as error:
             self._failed(settings, str(error) or f"no answer within {_ROUND_S:g} s")
             return
@@ -117,18 +117,18 @@ class UsageFeed:
         self.trouble, self.measured_at = "", self._clock()
         self._known |= {usage.name: usage for usage in found}
         if found:
-            self._tell([Seen(usage) for usage in found])
+            self._sink([Seen(usage) for usage in found])
 
     async def _asked(
-        self, settings: SourceSettings, there: Sequence[Node | Queue]
+        self, settings: SourceSettings, objects: Sequence[Node | Queue]
     ) -> Sequence[NodeUsage | QueueHistory]:
         measure, now = self._measuring.measure, self._clock()
         if settings.type in OF_API_SERVER:
             if self._of_api_server is None:
                 raise SourceError("there is no API server to ask")
-            return await measure(settings, self._of_api_server, there, now)
+            return await measure(settings, self._of_api_server, objects, now)
         async with self._http(settings) as ask:
-            return await measure(settings, ask, there, now)
+            return await measure(settings, ask, objects, now)
 
     def _failed(self, settings: SourceSettings, why: str) -> None:
         if why != self.trouble:
@@ -147,4 +147,4 @@ class UsageFeed:
         for name in gone:
             del self._known[name]
         if gone:
-            self._tell([Gone(self._measuring.kind, name) for name in gone])
+            self._sink([Gone(self._measuring.kind, name) for name in gone])
