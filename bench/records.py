@@ -27,7 +27,7 @@ from pumice.runtime.record.recorder import Recorder
 from pumice.runtime.record.replay import ReplayedCycle, replay
 
 #: What the loop calls.
-_CALLS = ("use_conf", "begin_anew", "take", "begin_cycle", "listening", "end_cycle", "flush", "close")
+_CALLS = ("use_conf", "begin_anew", "take", "begin_cycle", "noting", "end_cycle", "flush", "close")
 _OWN_CALLS = 10_000
 
 

@@ -148,6 +148,11 @@ SWITCHES: dict[str, Switch] = {
         ("kai-reclaim", "kai-preempt"),
         plain={"pumice.kai.engine.single_task:Following.solve": _searched},
     ),
+    "no-place-kai": Switch(
+        "parts of jobs that find no place, KAI",
+        ("kai-queues", "kai-victims"),
+        _of("kai.engine.placement.without_place"),
+    ),
     "equal-jobs-kai": Switch(
         "equal jobs that fail alike, KAI",
         ("kai-full", "kai-unschedulable"),

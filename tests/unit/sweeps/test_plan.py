@@ -65,7 +65,7 @@ def test_manifests_are_no_plan() -> None:
         ("inputs = 'x'\nsizes = ['8x8gpu']", "unknown field `sizes`.*known: inputs, policies, set"),
         ("policies = ['default']", "missing required field `inputs`"),
         ("inputs = [", "cannot be read"),
-        ("inputs = " + "[" * 5000, "cannot be read: it is nested too deep"),
+        ("inputs = " + "[" * 100_000, "cannot be read: it is nested too deep"),
         ("inputs = 'x'\n" + "#" * (1 << 20) + "\nsizes = 3", "cannot be read: found more than 1048576 bytes"),
         ("inputs = 'x'\nset = 3", "set"),
     ],
