@@ -25,6 +25,7 @@ from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.status import why_not_placed, why_not_tried
 from pumice.kai.words import Waits
 from pumice.model.blockers import (
+    ACTION,
     CLOSED,
     DESERVED,
     TASK,
@@ -33,6 +34,7 @@ from pumice.model.blockers import (
     Domain,
     GangIncomplete,
     GangPartial,
+    Missing,
     NodeFilter,
     NoNode,
     NoRoom,
@@ -175,7 +177,11 @@ class Blockers:
         queues_ = self._tables.queues
         closed = () if queues_.open[queue] else (QueueLimit(queues_.names[queue], CLOSED),)
         rejected = self.rejections(job)
-        return NotAdmitted((*closed, *map(self._with_holders, rejected)) or self._faults_of_actions)
+        by = (*closed, *map(self._with_holders, rejected)) or self._faults_of_actions
+        # Jobs of Volcano under KAI's language, which admits none. Volcano's own goes without the action.
+        if not by and not self._outcome.policy.has_action("enqueue"):
+            by = (Missing(ACTION, "enqueue"),)
+        return NotAdmitted(by)
 
     def _with_holders(self, limit: Blocker) -> Blocker:
         found = self._limits.get(limit)

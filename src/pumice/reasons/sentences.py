@@ -282,6 +282,8 @@ def _missing(found: b.Missing) -> str:
             return "there are no nodes"
         case b.RESOURCE:
             return f"no node has {found.name}"
+        case b.ACTION:
+            return f"the policy has no action {found.name}, which admits jobs of Volcano"
         case b.NATIVE_PODGROUP if (ref := workload_ref(found.name.rpartition("/")[2])) is not None:
             workload = f"{found.name.partition('/')[0]}/{ref.workload}"
             return (

@@ -20,11 +20,13 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.kai.table import DEFAULT_CONF as KAI_CONF
 from pumice.model import blockers as kinds
 from pumice.model.blockers import (
+    ACTION,
     CLOSED,
     Behind,
     Blocker,
     GangIncomplete,
     GangPartial,
+    Missing,
     NodeFilter,
     NotAdmitted,
     PluginFault,
@@ -175,6 +177,13 @@ def test_a_closed_queue_admits_nothing() -> None:
     group = podgroup("g", 1, "q", min_resources=resource(1))
     ran = run(cluster(node("n"), queue("q", state="Closed"), group, pods("g", 1)), policy())
     assert blockers_of(ran.outcome) == {"ns/g": (NotAdmitted((QueueLimit("q", CLOSED),)),)}
+
+
+def test_a_job_of_volcano_that_no_action_of_kai_admits_says_so() -> None:
+    store = cluster(node("n", cpu=4), podgroup("g", 2, phase="Pending"), *pods("g", 2))
+    (found,) = blockers_of(run(store, policy_of(KAI_CONF, builtin_registry())).outcome)["ns/g"]
+    assert found == NotAdmitted((Missing(ACTION, "enqueue"),))
+    assert sentence(found) == "the policy has no action enqueue, which admits jobs of Volcano"
 
 
 def test_a_gang_with_too_few_pods_says_how_many() -> None:

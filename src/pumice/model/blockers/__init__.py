@@ -100,6 +100,7 @@ from pumice.model.blockers.reservations import (
 )
 
 __all__ = [
+    "ACTION",
     "ADMISSION",
     "AHEAD",
     "ALL_NODES",
@@ -349,8 +350,8 @@ class OtherScheduler(Blocker, frozen=True):
 #: Kinds of ``Missing`` without a name: no HyperNode is ready; none has a tier as low as the job asks for, which is then
 #: the name; there are no nodes.
 HYPERNODES, LOW_HYPERNODES, ALL_NODES = "ready HyperNodes", "HyperNodes of a low tier", "nodes"
-#: Other kinds, by name: a resource that no node has; a queue; a PodGroup; a node.
-RESOURCE, QUEUE, PODGROUP, NODE = "resource", "queue", "PodGroup", "Node"
+#: Other kinds, by name: a resource that no node has; a queue; a PodGroup; a node; an action of the policy.
+RESOURCE, QUEUE, PODGROUP, NODE, ACTION = "resource", "queue", "PodGroup", "Node", "action"
 #: A PodGroup of Kubernetes' own, which a pod names in its spec.
 NATIVE_PODGROUP = "PodGroup.scheduling.k8s.io"
 
