@@ -51,6 +51,8 @@ def print_comparison(compared: Comparison) -> None:
         alone = "All figures are corrected for their number (Holm)."
         out.print(f"\nDecided on: {first}. {rest}" if first else f"\n{alone}")
         out.print(compared.scope)
+        if compared.caution:
+            out.print(compared.caution)
     if len(seeds) == 1:
         out.print("\nOne universe does not show whether a difference is chance. Use --repeats.")
 

@@ -209,6 +209,18 @@ class Comparison(Struct, frozen=True):
         return "Intervals are about this input with moved arrivals, and not about other months or clusters."
 
     @property
+    def caution(self) -> str:
+        """Return which policy leaves more jobs undone, and what that does to its times, as a sentence; "" for neither.
+
+        Without it, a policy that runs nothing has the shortest of all longest times.
+        """
+        done = next((row.difference for row in self.rows if row.figure.name == "completed"), None)
+        if done is None or not done.excludes_zero:
+            return ""
+        policy = "A" if done.mean > 0 else "B"
+        return f"{policy} leaves more jobs undone: they count with their times so far, so its times may look too short."
+
+    @property
     def rows(self) -> list[FigureDifference]:
         """Return one row for each figure."""
         figures = self.pairs[0][0].values
@@ -234,6 +246,7 @@ class Comparison(Struct, frozen=True):
             "block_s": self.block_s,
             "primary": self.primary or None,
             "same": self.same,
+            "caution": self.caution or None,
             "figures": [row.to_json() for row in self.rows],
             "runs": [
                 {

@@ -59,3 +59,25 @@ def test_of_200_tables_of_equal_policies_few_say_better(primary: str) -> None:
         pairs = tuple((outcome(seed, "a"), outcome(seed, "b")) for seed in range(5))
         wrong += any(row.better for row in Comparison(("A", "B"), (), 1, 0.0, pairs, primary).rows)
     assert wrong <= 10
+
+
+DONE = Figure("completed", "jobs done", FigureKind.NUMBER, False)
+
+
+@pytest.mark.parametrize(
+    ("done", "policy"),
+    [
+        pytest.param(((24, 0), (24, 0)), "B", id="always as many more"),
+        pytest.param(((20, 24), (21, 24), (20, 25)), "A", id="more in each universe"),
+        pytest.param(((24, 23), (22, 24), (24, 24)), "", id="by chance"),
+        pytest.param(((24, 24), (24, 24)), "", id="none"),
+        pytest.param(((24, 0),), "", id="one universe"),
+    ],
+)
+def test_a_policy_that_leaves_more_jobs_undone_is_named(done: tuple[tuple[int, int], ...], policy: str) -> None:
+    pairs = tuple(
+        (RunOutcome(i, "a", "done", {DONE: float(a)}), RunOutcome(i, "b", "done", {DONE: float(b)}))
+        for i, (a, b) in enumerate(done)
+    )
+    found = Comparison(("A", "B"), (), 1, 0.0, pairs).caution
+    assert found.startswith(f"{policy} leaves more jobs undone") if policy else not found
