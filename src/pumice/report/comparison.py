@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ def primary_of(figure: str, outcome: RunOutcome) -> str:
     return name
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Struct, frozen=True, dict=True):
     """Universes that both policies have been through. ``confs``: what they are called, A and B.
 
     ``primary``: the name of the figure on which the comparison is decided, "" for none. It is tested alone. The others
@@ -220,7 +221,7 @@ class Comparison(Struct, frozen=True):
         policy = "A" if done.mean > 0 else "B"
         return f"{policy} leaves more jobs undone: they count with their times so far, so its times may look too short."
 
-    @property
+    @cached_property
     def rows(self) -> list[FigureDifference]:
         """Return one row for each figure."""
         figures = self.pairs[0][0].values

@@ -30,7 +30,7 @@ from pumice.api import (
     points,
 )
 from pumice.model.blockers import RoomReserved
-from pumice.ours.reservations.delay import JOBS_MAX, due_since, notes_of_due
+from pumice.ours.reservations.delay import JOBS_MAX, notes_of_due
 from pumice.ours.reservations.findings import ReservationFindings
 from pumice.ours.reservations.plan import PLANS_MAX, Plan
 from pumice.ours.time_arguments import seconds_of, wrong_seconds
@@ -144,7 +144,7 @@ class Reserve:
         """Note since when jobs have found no place although their room is free."""
         uids = self.ssn.tables.jobs.uids
         due = {uids[job]: since for job, since in self.plan.due().items()}
-        self.ssn.notes |= notes_of_due(due, due_since(self.ssn.snapshot.notes))
+        self.ssn.notes |= notes_of_due(due, self.plan.due_before)
 
     @points.job_order(reads=(ROWS, f"{NAME}.rank"))
     def job_order(self, jobs: JobRows) -> I64:
@@ -156,10 +156,9 @@ class Reserve:
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
         """Return how many of the tasks leave the reserved jobs their room."""
         job = int(tasks.job[0])
-        claims = self._binding(job, in_domains=False)
-        if job >= 0 and self.starts.array[job]:
-            # The filter lets its minimum into all domains, so pods beyond it are counted here.
-            claims = np.concatenate((claims, self._binding(job, in_domains=True)))
+        # The filter lets the minimum of a job that starts into all domains, so pods beyond it are counted here.
+        starts = job >= 0 and bool(self.starts.array[job])
+        claims = self._all_binding(job) if starts else self._binding(job, in_domains=False)
         classes = self.ssn.tables.tasks.cls[tasks.rows]
         is_one = bool((classes == classes[0]).all())
         # One row for equal pods: a gang may have thousands of them, and there are up to 64 claims.
@@ -167,7 +166,7 @@ class Reserve:
         if not each.any():
             return len(tasks)
         spare, missing, free = self.spare.array[claims], self._missing(job), 0
-        if self.starts.array[job]:
+        if starts:
             # The plan is without the minimum of a job that starts now, and pods beyond it are late as others are.
             free, missing = min(self._planned(job), len(tasks)), 0
         first = each[0]
@@ -179,8 +178,7 @@ class Reserve:
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
         short = first * max(missing, 1) > spare
         if short.any() and are_equal:
-            kept = self.claims[int(claims[short.argmax()])].kept.reservation
-            return Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
+            return self._refusal(int(claims[short.argmax()]))
         # Pods that differ, or that go beyond the minimum: as many as the spared places allow, in order.
         if (spare < 0).any():
             return 0
@@ -201,12 +199,11 @@ class Reserve:
         claims = self._binding(job, in_domains=True)
         lost, spare = self.lost.array[tasks.cls[task.row]], self.spare.array
         for claim in claims[lost[claims] > spare[claims]].tolist():
-            kept, within = self.claims[claim].kept.reservation, self.domains[claim]
+            within = self.domains[claim]
             assert within is not None, "a claim in no domain"
             # The first one that rejects nodes is named: a pod is late for few jobs that have a domain.
-            unfit = Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
             if within[nodes.rows].any():
-                return FilterResult.of(~within[nodes.rows], unfit)
+                return FilterResult.of(~within[nodes.rows], self._refusal(claim))
         return None
 
     def _beyond_plan(self, job: int, cls: int, nodes: NodeRows) -> FilterResult | None:
@@ -216,20 +213,23 @@ class Reserve:
         # Most jobs may be anywhere, and the plan counts on no node for them.
         if within is None or within[nodes.rows].all():
             return None
-        claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
+        claims = self._all_binding(job)
         # All of it at once, since all of it goes to the domain of its first pod.
         short = self.lost.array[cls][claims] * max(self._planned(job), 1) > self.spare.array[claims]
         if not short.any():
             return None
-        kept = self.claims[int(claims[short.argmax()])].kept.reservation
-        unfit = Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
-        return FilterResult.of(within[nodes.rows], unfit)
+        return FilterResult.of(within[nodes.rows], self._refusal(int(claims[short.argmax()])))
+
+    def _refusal(self, claim: int) -> Unfit:
+        """Return that a claim refuses a pod."""
+        kept = self.claims[claim].kept.reservation
+        return Unfit(f"room is reserved for {kept.job}", blocker=RoomReserved(kept.job, kept.start))
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         """Count the places that late jobs take."""
         tasks, job = self.ssn.tables.tasks, int(self.ssn.tables.tasks.job[run.rows[0]])
-        claims = np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
+        claims = self._all_binding(job)
         if len(claims):
             rows, nodes = list(run.rows), list(run.nodes)
             within = self.plan.within.get(job)
@@ -266,6 +266,10 @@ class Reserve:
         that have just got their nodes."""
         held = Job(self.ssn.tables, job).held_count - before
         return max(int(self.starts.array[job]) - held, 0)
+
+    def _all_binding(self, job: int) -> I64:
+        """Return all claims whose places a job has to leave, those in no domain first."""
+        return np.concatenate([self._binding(job, in_domains=each) for each in (False, True)])
 
     def _binding(self, job: int, *, in_domains: bool) -> I64:
         """Return the claims whose places a job has to leave: those that begin before it ends, less its own; those in a

@@ -23,7 +23,8 @@ class Demands:
 
     def choices(self, job: int) -> list[list[Demand]]:
         """Return what a job demands in each domain in which it may be."""
-        domains, parts = domains_of(self.ssn, job), parts_of(self.ssn, job)
+        parts = parts_of(self.ssn, job)
+        domains = domains_of(self.ssn, job, parts)
         found = [self._demands(job, number, within, parts) for number, within in enumerate(domains)]
         # Sub-groups that may use different nodes are unlike: the first could take the places of the second.
         return found if parts is None else [demands for demands in found if len(demands) == 1]

@@ -16,8 +16,9 @@ from pumice.volcano.topology.rules import domains_of_groups, in_label_domain, jo
 DOMAINS_MAX = 32
 
 
-def domains_of(ssn: Session, job: int) -> list[Bool | None]:
-    """Return the domains in one of which all pods of a job must be, as masks of nodes (N,).
+def domains_of(ssn: Session, job: int, parts: Parts | None) -> list[Bool | None]:
+    """Return the domains in one of which all pods of a job must be, as masks of nodes (N,). ``parts``: of the job, from
+    ``parts_of``.
 
     [None]: it may be anywhere. []: no reservation can say where. Then unlike sub-groups have domains of their own, or
     the topology is KAI's, which no action that asks ``ours/reserve`` follows.
@@ -28,7 +29,7 @@ def domains_of(ssn: Session, job: int) -> list[Bool | None]:
     gang = jobs.groups[job].gang
     if (gang is None and not tables.tree.ready) or (gang is not None and not in_label_domain(tables, job)):
         return []
-    if jobs.has_policy[job] and _are_apart(tables, job) and parts_of(ssn, job) is None:
+    if jobs.has_policy[job] and _are_apart(tables, job) and parts is None:
         return []
     if gang is not None:
         return [None] if gang.topology is None else [*_of_label(ssn, gang.topology.required)]

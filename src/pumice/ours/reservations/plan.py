@@ -85,7 +85,8 @@ class Plan:
         self.starting: dict[int, int] = {}
         #: Where those of them that may be in one domain only are planned, by row: the nodes of that domain, (N,).
         self.within: dict[int, Bool] = {}
-        self._due = due_since(ssn.snapshot.notes)
+        #: Since when jobs were due after the last cycle, by key.
+        self.due_before = due_since(ssn.snapshot.notes)
         #: Jobs for which room was kept for as long as they were to run there, and which found no place in it.
         self.given_up: list[int] = []
         self._fill()
@@ -150,7 +151,7 @@ class Plan:
         self.claims.sort(key=lambda claim: claim.begins)
         if self.claims:
             begins = [claim.begins for claim in self.claims]
-            self.late[:] = np.searchsorted(begins, self.ssn.now + self.running.estimates(), side="left")
+            self.late[:] = np.searchsorted(begins, self.ssn.now + self.running.estimates, side="left")
 
     def _reserve_one(self, candidates: Sequence[int], room: RoomOverTime) -> None:
         """Reserve for the first job that does not fit now. Jobs before it are counted on the nodes that they fit on."""
@@ -265,7 +266,7 @@ class Plan:
 
     def _gives_up(self, job: int, start: float) -> bool:
         """Return True, and note it, if a job that might start now has had its time to do so."""
-        due = self._due.get(self.ssn.tables.jobs.uids[job])
+        due = self.due_before.get(self.ssn.tables.jobs.uids[job])
         if due is None or start > self.ssn.now or self.ssn.now < due + self.running.estimate(job):
             return False
         self.given_up.append(job)
@@ -274,7 +275,7 @@ class Plan:
     def due(self) -> dict[int, float]:
         """Return since when jobs whose room is free have found no place. To be asked after the actions."""
         jobs, now, uids = (*self.starting, *self.given_up), self.ssn.now, self.ssn.tables.jobs.uids
-        return {job: self._due.get(uids[job], now) for job in jobs if self.is_waiting(job)}
+        return {job: self.due_before.get(uids[job], now) for job in jobs if self.is_waiting(job)}
 
     def _goes_before(self, job: int) -> bool:
         """Return True if other jobs may start before a reserved one where their estimates say that they end."""

@@ -62,8 +62,9 @@ class RunningJobs:
 
     def estimate(self, job: int) -> float:
         """Return how long a job is expected to run, in seconds."""
-        return (float(self.ssn.tables.jobs.estimate_s[job]) or self._unknown_s) + self._grace_s
+        return float(self.estimates[job])
 
+    @cached_property
     def estimates(self) -> F64:
         """Return how long each job is expected to run, in seconds. Shape (J,)."""
         known: F64 = self.ssn.tables.jobs.estimate_s
