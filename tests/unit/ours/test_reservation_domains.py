@@ -36,9 +36,9 @@ def two_racks(*jobs: list[Any]) -> Store:
     return cluster(*nodes, *racks, *(each for one in (*running, *jobs) for each in one))
 
 
-def within_rack(name: str, *, native: bool, count: int = 2) -> list[Any]:
+def within_rack(name: str, *, native: bool, count: int = 2, estimate: str = "1h") -> list[Any]:
     """A gang that must be in one rack: a group of Kubernetes', or one with a hard topology of Volcano's."""
-    group, *members = job(name, count, "1h")
+    group, *members = job(name, count, estimate)
     if native:
         gang = Gang(topology=TopologyConstraint("", RACK))
         return [replace(group, gang=gang, native=NativeGroup("scheduling.k8s.io/v1beta1")), *members]
@@ -77,6 +77,14 @@ def test_others_go_to_other_domains(native: bool, reservations: int) -> None:
     late = [job(f"late{i}", 1, "9d", 60.0 + i) for i in range(2)]
     found = two_racks(within_rack("gang", native=native), *late)
     assert outcome(found, reservations=reservations)[1] == {"late0-0": "n1"}
+
+
+def test_room_in_several_domains_is_kept_from_one_job() -> None:
+    gangs = [within_rack(name, native=False, estimate="8h") for name in ("a", "b")]
+    found = two_racks(*gangs, job("late", 1, "9d", 60.0), job("short", 1, "3h", 90.0))
+    # Rack 1 is for one gang from 5 h on, and rack 0 for the other one from 10 h on.
+    said, binds = outcome(found, reservations=2)
+    assert said == {"a": 5 * HOUR, "b": 10 * HOUR} and binds.keys() == {"short-0"}
 
 
 def test_a_job_that_ends_in_time_goes_to_its_domain() -> None:

@@ -198,13 +198,16 @@ class Reserve:
             return self._beyond_plan(job, int(tasks.cls[task.row]), nodes)
         claims = self._binding(job, in_domains=True)
         lost, spare = self.lost.array[tasks.cls[task.row]], self.spare.array
+        codes, why = np.zeros(len(nodes.rows), dtype=np.int32), list[tuple[Unfit, ...]]([()])
         for claim in claims[lost[claims] > spare[claims]].tolist():
             within = self.domains[claim]
             assert within is not None, "a claim in no domain"
-            # The first one that rejects nodes is named: a pod is late for few jobs that have a domain.
-            if within[nodes.rows].any():
-                return FilterResult.of(~within[nodes.rows], self._refusal(claim))
-        return None
+            # Of several claims on a node the one that begins first is named.
+            is_new = within[nodes.rows] & (codes == 0)
+            if is_new.any():
+                codes[is_new] = len(why)
+                why.append((self._refusal(claim),))
+        return FilterResult(codes, tuple(why)) if len(why) > 1 else None
 
     def _beyond_plan(self, job: int, cls: int, nodes: NodeRows) -> FilterResult | None:
         """Reject the nodes outside the domain in which a job is to start, if the job would take places of others
