@@ -65,6 +65,18 @@ def test_a_gang_starts_when_one_domain_has_room(native: bool, reservations: int)
     assert said == {"gang": 5 * HOUR} and binds == {}
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_topology_that_no_plugin_keeps_binds_nothing(count: int) -> None:
+    plugins = [{"name": "ours/reserve", "arguments": {"after": "0s"}}, {"name": "gang"}, {"name": "predicates"}]
+    without = read_policy({"actions": "allocate", "tiers": [{"plugins": plugins}]}, builtin_registry())
+    late = [job(f"late{i}", 1, "9d", 60.0 + i) for i in range(2)]
+    ran = run(two_racks(within_rack("gang", native=False, count=count), *late), without, now=HOUR)
+    said = [entry.finding.start for entry in ran.outcome.entries if isinstance(entry.finding, StartReserved)]
+    # Two nodes are free now, one in each rack, and a third one at 5 h: a later job may have neither.
+    expected = (["ns/gang-0", "ns/gang-1"], []) if count == 2 else ([], [5 * HOUR])
+    assert (sorted(ran.binds), said) == expected
+
+
 @pytest.mark.parametrize("native", [True, False])
 def test_a_gang_without_a_topology_starts_at_once(native: bool) -> None:
     assert outcome(two_racks(job("gang", 2, "1h")))[1].keys() == {"gang-0", "gang-1"}

@@ -1,13 +1,20 @@
-"""KAI: a gang that no domain of node labels takes, although sums do not tell why."""
+"""A gang that no domain takes, although sums do not tell why, and one whose domains no plugin keeps."""
 
 from __future__ import annotations
 
+import pytest
+from msgspec.structs import replace
+
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.blockers import Blocker, Domain, GangPartial, Shortage, TooManyPods
 from pumice.model.blockers.changes import FreeRoom, RequireLevel
 from pumice.model.node import Node
 from pumice.model.topology import Topology
 from pumice.model.workloads.gang import TopologyConstraint
+from pumice.model.workloads.podgroup import NetworkTopology
 from pumice.reasons.blockers import blockers_of
+from pumice.runtime.policy.languages import builtin_registry
+from pumice.testing import build
 from tests.unit.kai.cluster import cycle, job, node, queue, store
 
 LEVELS = Topology("t", ("zone", "rack"))
@@ -51,3 +58,15 @@ def test_if_all_nodes_are_in_one_narrower_domain_requiring_that_helps() -> None:
     assert found.lift == (RequireLevel("rack"),)
     asking = job("ask", "q", ["", ""], gpus=2, topology=TopologyConstraint("t", "rack"))
     assert len(cycle(store(*nodes, LEVELS, queue("q"), *asking)).decisions) == 2
+
+
+@pytest.mark.parametrize(("more", "kind"), [(["network-topology-aware"], Domain), ([], GangPartial)])
+def test_domains_are_no_reason_where_no_plugin_keeps_jobs_in_them(more: list[str], kind: type[Blocker]) -> None:
+    plugins = [{"name": name} for name in ["gang", "predicates", *more]]
+    by = read_policy({"actions": "allocate", "tiers": [{"plugins": plugins}]}, builtin_registry())
+    nodes = [build.node(f"n{i}", cpu=4) for i in range(4)]
+    racks = [build.hypernode(f"r{i}", 1, [f"n{2 * i}", f"n{2 * i + 1}"]) for i in range(2)]
+    holding = [pod for i in (0, 2) for pod in build.pods(f"holds{i}", 1, cpu=4, on=f"n{i}")]
+    group = replace(build.podgroup("ask", 3), topology=NetworkTopology("hard", 1))
+    found = build.cluster(*nodes, *racks, *holding, group, *build.pods("ask", 3, cpu=4))
+    assert isinstance(blockers_of(build.run(found, by).outcome)["ns/ask"][0], kind)

@@ -10,7 +10,13 @@ from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
 from pumice.ours.reservations.room_over_time import Parts
 from pumice.placing.derived import derived
-from pumice.volcano.topology.rules import domains_of_groups, in_label_domain, job_bound, sub_bound
+from pumice.volcano.topology.rules import (
+    domains_of_groups,
+    in_label_domain,
+    job_bound,
+    keeps_within_hypernodes,
+    sub_bound,
+)
 
 #: Domains that are planned for one job at most, the largest. A plan of each costs as much as one of a job without.
 DOMAINS_MAX = 32
@@ -29,11 +35,12 @@ def domains_of(ssn: Session, job: int, parts: Parts | None) -> list[Bool | None]
     gang = jobs.groups[job].gang
     if (gang is None and not tables.tree.ready) or (gang is not None and not in_label_domain(tables, job)):
         return []
-    if jobs.has_policy[job] and _are_apart(tables, job) and parts is None:
+    if jobs.has_policy[job] and _are_apart(ssn, job) and parts is None:
         return []
     if gang is not None:
         return [None] if gang.topology is None else [*_of_label(ssn, gang.topology.required)]
-    bound = job_bound(tables, job)
+    # A domain that the action does not keep to would be claimed in vain, and room elsewhere given away.
+    bound = job_bound(tables, job) if keeps_within_hypernodes(ssn.policy) else None
     # A name of a tier that no hypernode has bounds nothing.
     return [None] if bound is None else [*_of_hypernodes(ssn, bound)]
 
@@ -46,7 +53,7 @@ def parts_of(ssn: Session, job: int) -> Parts | None:
     unlike ones a small one may go where only a large one fits.
     """
     tables, jobs = ssn.tables, ssn.tables.jobs
-    if not jobs.has_policy[job] or not _are_apart(tables, job):
+    if not jobs.has_policy[job] or not _are_apart(ssn, job):
         return None
     subs = list(jobs.subs[job])
     sizes = {len(tables.subs.tasks[sub]) for sub in subs} | {int(tables.subs.min_available[sub]) for sub in subs}
@@ -63,13 +70,19 @@ def needs_all(ssn: Session, job: int) -> bool:
     for all tasks of a sub-job. Which of its sub-groups make up a minimum depends on the order of plugins.
     """
     jobs = ssn.tables.jobs
-    return bool(jobs.has_policy[job] or (jobs.has_topology[job] and not in_label_domain(ssn.tables, job)))
+    if jobs.has_policy[job]:
+        return True
+    in_hypernodes = jobs.has_topology[job] and not in_label_domain(ssn.tables, job)
+    return bool(in_hypernodes) and keeps_within_hypernodes(ssn.policy)
 
 
-def _are_apart(tables: Tables, job: int) -> bool:
+def _are_apart(ssn: Session, job: int) -> bool:
     """Return True if a sub-group of a job must be within a domain of its own."""
+    tables = ssn.tables
     if in_label_domain(tables, job):
         return bool(domains_of_groups(tables, job))
+    if not keeps_within_hypernodes(ssn.policy):
+        return False
     return any(bound is not None for bound in _bounds_within(tables, job))
 
 

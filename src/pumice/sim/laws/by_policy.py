@@ -10,6 +10,7 @@ from pumice.sim.laws.reservations import ReservationLaws
 from pumice.sim.laws.safety import Laws
 from pumice.sim.measures.history import History
 from pumice.sim.shell import Shell
+from pumice.volcano.topology.rules import keeps_within_hypernodes
 
 
 def laws_of(shell: Shell, controller: Controller, history: History, *, estimates_hold: bool = False) -> Laws:
@@ -24,7 +25,7 @@ def laws_of(shell: Shell, controller: Controller, history: History, *, estimates
         usage=history.usage,
         known=shell.known,
         scheduler_names=(policy.dialect.scheduler,),
-        topology="network-topology-aware" in plugins,
+        topology=keeps_within_hypernodes(policy),
         queue_limits=bool(plugins & {"proportion", "capacity"}),
         partial_gangs_first=gang is not None and _finishes_partial_gangs(gang),
         one_condition=gang is not None and bool(gang.arguments.get("oneCondition", True)),

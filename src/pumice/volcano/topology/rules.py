@@ -17,8 +17,16 @@ from pumice.columns.dtypes import I32, AnyArray, some
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.workloads.podgroup import NetworkTopology
 from pumice.placing.gang_tree import Member, is_tree, members_of
+from pumice.volcano import points
+
+
+def keeps_within_hypernodes(policy: Policy) -> bool:
+    """Return True if a plugin of the policy keeps jobs within hypernodes. Without one the constraints of jobs bind
+    nothing: the whole cluster is the only domain that the actions try."""
+    return any(policy.plugins_at(points.hyper_node_gradient_for_job))
 
 
 def job_bound(tables: Tables, job: int) -> int | None:
