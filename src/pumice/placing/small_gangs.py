@@ -96,7 +96,10 @@ class SmallGangs:
         """Return nodes with idle resources for ``wanted`` of the tasks."""
         if wanted > len(rows):
             return Searched([], is_refuted=True)
-        return self._search(self._kinds([PodsOnNodes(rows)]), wanted)
+        found = self._search(self._kinds([PodsOnNodes(rows)]), wanted)
+        # In the order of the tasks, so that those beyond the minimum, which may be refused, come last.
+        place = {row: i for i, row in enumerate(rows)}
+        return found._replace(places=sorted(found.places, key=lambda each: place[each[0]]))
 
     def search_on(self, parts: Sequence[PodsOnNodes]) -> Searched:
         """Return nodes with idle resources for all tasks of the parts, each on its own nodes."""

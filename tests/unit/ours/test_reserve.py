@@ -25,6 +25,7 @@ from pumice.model.blockers import (
     RoomReserved,
     StartReserved,
 )
+from pumice.model.pod import HostPort
 from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
 from pumice.ours.plugins.reserve import Reserve
 from pumice.reasons.blockers import blockers_of
@@ -346,3 +347,24 @@ def test_jobs_may_take_a_grace_to_end() -> None:
     # Within the grace nothing moves, and a job that ends with its grace before the start goes before.
     assert said(four(job("whole", 4, "1h")), notes, 10 * HOUR + 200, grace="5m")[0] == first
     assert started(store, grace="5m") == ["late", "small"] and started(store, now=HOUR + 1, grace="5m") == ["small"]
+
+
+@pytest.mark.parametrize("is_free", [True, False])
+def test_pods_of_one_kind_take_no_places_in_the_stead_of_another(is_free: bool) -> None:
+    """Of a gang the plan counts one pod without a GPU and one with. If a filter refuses the first one, two with GPUs
+    would be its minimum."""
+    notes = {
+        name: {ESTIMATE_ANNOTATION: estimate} for name, estimate in (("runs", "5h"), ("waits", "1h"), ("gang", "9h"))
+    }
+    on_n0: dict[str, Any] = {"node_selector": (("zone", "a"),)}
+    port, runs = (HostPort(80),), podgroup("runs", 2, phase="Running", annotations=notes["runs"])
+    held = [*pods("runs", 1, gpu=2, on="n0", start_time=0.0)]
+    held += pods("runs", 1, first=1, on="n1", start_time=0.0, host_ports=() if is_free else port)
+    waits = [podgroup("waits", 3, phase="Inqueue", annotations=notes["waits"]), *pods("waits", 3, gpu=1, **on_n0)]
+    gang = [podgroup("gang", 2, phase="Inqueue", creation=60.0, annotations=notes["gang"])]
+    gang += pods("gang", 1, host_ports=port, creation=60.0, node_selector=(("zone", "b"),))
+    gang += pods("gang", 2, first=1, gpu=1, creation=60.0, role="worker", **on_n0)
+    nodes = node("n0", cpu=16, gpu=4, labels={"zone": "a"}), node("n1", cpu=16, labels={"zone": "b"})
+    # Two of four GPUs are free until 5 h, when the other gang needs three.
+    binds = run(cluster(*nodes, runs, *held, *waits, *gang), policy(reservations=8), now=HOUR).binds
+    assert binds.keys() == ({"ns/gang-0", "ns/gang-1"} if is_free else set())

@@ -12,7 +12,7 @@ from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.blockers import SearchCut
 from pumice.placing import small_gangs
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.testing.build import cluster, node, podgroup, pods, run
+from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, run
 
 #: 3 and 6 cores on nodes of 4 and 8: pod by pod, the small ones take the large nodes.
 MISSED = Case((((8, 64), (0, 0)), ((4, 64), (0, 0))), ((3, 1), (6, 1)))
@@ -41,6 +41,17 @@ def test_they_place_whatever_an_exact_solver_places() -> None:
     cases = [case for case in (case_of(dice) for _ in range(60)) if exists(case)]
     assert all(len(binds(case, second_tries=True)) == len(case.pods) for case in cases)
     assert not all(binds(case, second_tries=False) for case in cases)
+
+
+def test_a_pod_beyond_the_minimum_may_be_refused() -> None:
+    plugins = [{"name": name} for name in ("gang", "proportion", "predicates", "nodeorder")]
+    second_tries = [{"name": "allocate", "arguments": {"secondTries": True}}]
+    conf = {"actions": "allocate", "tiers": [{"plugins": plugins}], "configurations": second_tries}
+    nodes = [node(f"n{i}", cpu=cpu) for i, cpu in enumerate((8, 8, 4, 4))]
+    gang = [*pods("g", 2, cpu=3), *pods("g", 2, first=2, cpu=6)]
+    found = cluster(*nodes, queue(capability=resource(cpu=12)), podgroup("g", 3, phase="Inqueue"), *gang)
+    # Pod by pod, those of 3 cores take the large nodes. All four fit, but the queue may have 12 cores.
+    assert run(found, read_policy(conf, builtin_registry())).binds.keys() == {"ns/g-0", "ns/g-1", "ns/g-2"}
 
 
 def test_gangs_too_large_for_the_search_are_packed() -> None:

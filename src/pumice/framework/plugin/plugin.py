@@ -75,7 +75,11 @@ class PluginSpec(Struct, frozen=True, dict=True):
     def may_answer_at(self, point: Question) -> bool:
         """Return True if it has hooks at the point, or may add some."""
         # A plugin of Volcano's life cycle registers its hooks while it opens, so before that any point is possible.
-        return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
+        return self.keeps == "python" or self.is_known_at(point)
+
+    def is_known_at(self, point: Question) -> bool:
+        """Return True if it says before it opens that it has hooks at the point."""
+        return point in self.adds or bool(self.hooks_at(point))
 
     def build(self, ssn: object, arguments: Mapping[str, object]) -> object:
         """Return a new instance; for a function, the function with the session and its arguments filled in."""

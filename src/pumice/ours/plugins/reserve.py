@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from pumice.algorithms.groups import distinct
+from pumice.algorithms.groups import distinct, nth_of_its_group
 from pumice.api import (
     I64,
     ROWS,
     AnyArray,
+    Bool,
     FilterResult,
     Job,
     JobRows,
@@ -86,9 +87,14 @@ class Reserve:
         self.late = ssn.column(f"{NAME}.late", "job", values=plan.late)
         self.lost = ssn.column(f"{NAME}.lost", "class", values=plan.lost())
         self.spare = ssn.column(f"{NAME}.spare", values=np.array([float(claim.spare) for claim in plan.claims]))
-        self.starts = ssn.column(f"{NAME}.starts", "job", values=plan.starts())
-        # No code reads this column. It makes answers of the filter rest on the domains of jobs that start.
-        self.planned_in = ssn.column(f"{NAME}.planned_in", "job", values=plan.planned_in())
+        # No code reads this column. It makes answers rest on what is planned for the jobs that start.
+        ssn.column(f"{NAME}.starts", "job", values=plan.starting_as_numbers())
+        planned = [(row, demand) for row, demands in plan.starting.items() for demand in demands]
+        # Pods that the plan counts as placed and that have no node yet, of each job and each kind.
+        self.left = ssn.column(f"{NAME}.left", values=np.array([float(demand.pods) for _, demand in planned]))
+        self.kinds: dict[int, dict[int, int]] = {row: {} for row in plan.starting}
+        for number, (row, demand) in enumerate(planned):
+            self.kinds[row] |= dict.fromkeys(demand.classes, number)
         # Claims in a domain keep late pods off its nodes; others are counted wherever a pod goes.
         self.domains = [claim.within for claim in plan.claims]
         self.in_domain = np.array([within is not None for within in self.domains], dtype=bool)
@@ -152,12 +158,14 @@ class Reserve:
         rank = self.rank.array[jobs.rows].astype(np.int64)
         return np.where(rank > 0, rank, PLANS_MAX + 1)
 
-    @points.allocatable(reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts"))))
+    @points.allocatable(
+        reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts", "left")))
+    )
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
         """Return how many of the tasks leave the reserved jobs their room."""
         job = int(tasks.job[0])
         # The filter lets the minimum of a job that starts into all domains, so pods beyond it are counted here.
-        starts = job >= 0 and bool(self.starts.array[job])
+        starts = job in self.kinds
         claims = self._all_binding(job) if starts else self._binding(job, in_domains=False)
         classes = self.ssn.tables.tasks.cls[tasks.rows]
         is_one = bool((classes == classes[0]).all())
@@ -165,15 +173,16 @@ class Reserve:
         each = self.lost.array[classes[:1] if is_one else classes][:, claims]
         if not each.any():
             return len(tasks)
-        spare, missing, free = self.spare.array[claims], self._missing(job), 0
+        spare, missing = self.spare.array[claims], self._missing(job)
+        planned = np.zeros(len(tasks), dtype=bool)
         if starts:
             # The plan is without the minimum of a job that starts now, and pods beyond it are late as others are.
-            free, missing = min(self._planned(job), len(tasks)), 0
-        first = each[0]
+            planned, missing = self._planned(job, classes), 0
+        first, free = each[0], int(planned.sum())
         if is_one:
             are_equal, first = free in (0, len(tasks)), first * (not free)
         else:
-            each[:free] = 0.0
+            each[planned] = 0.0
             are_equal = bool((each == first).all())
         # Asked about the whole minimum at once: a gang that gets only a part of it would be placed in vain.
         short = first * max(missing, 1) > spare
@@ -188,13 +197,13 @@ class Reserve:
         return int((np.cumsum(each, axis=0) <= spare).all(axis=1).sum())
 
     @points.predicate(
-        reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts", "planned_in")))
+        reads=(ROWS, *(f"{NAME}.{name}" for name in ("late", "lost", "spare", "named", "starts", "left")))
     )
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Reject the nodes of domains in which no place is left to spare. Shape (rows,)."""
         tasks = self.ssn.tables.tasks
         job = int(tasks.job[task.row])
-        if job >= 0 and self.starts.array[job]:
+        if job in self.kinds:
             return self._beyond_plan(job, int(tasks.cls[task.row]), nodes)
         claims = self._binding(job, in_domains=True)
         lost, spare = self.lost.array[tasks.cls[task.row]], self.spare.array
@@ -218,7 +227,8 @@ class Reserve:
             return None
         claims = self._all_binding(job)
         # All of it at once, since all of it goes to the domain of its first pod.
-        short = self.lost.array[cls][claims] * max(self._planned(job), 1) > self.spare.array[claims]
+        each = {number: self.lost.array[of][claims] * self.left.array[number] for of, number in self.kinds[job].items()}
+        short = np.maximum(sum(each.values()), self.lost.array[cls][claims]) > self.spare.array[claims]
         if not short.any():
             return None
         return FilterResult.of(within[nodes.rows], self._refusal(int(claims[short.argmax()])))
@@ -234,13 +244,14 @@ class Reserve:
         tasks, job = self.ssn.tables.tasks, int(self.ssn.tables.tasks.job[run.rows[0]])
         claims = self._all_binding(job)
         if len(claims):
-            rows, nodes = list(run.rows), list(run.nodes)
-            within = self.plan.within.get(job)
-            # A job that went to another domain than planned has taken what is to spare there.
-            if job >= 0 and self.starts.array[job] and (within is None or within[nodes[0]]):
-                # They are counted as held by now, where they are planned.
-                minimum = self._planned(job, before=len(rows))
-                rows, nodes = rows[minimum:], nodes[minimum:]
+            rows, nodes = np.array(run.rows), np.array(run.nodes)
+            if job in self.kinds:
+                planned, within = self._planned(job, tasks.cls[rows]), self.plan.within.get(job)
+                placed = np.bincount(self._kinds_of(job, tasks.cls[rows[planned]]), minlength=len(self.left.array))
+                self.ssn.journal.add(self.left, placed.nonzero()[0], -placed[placed > 0])
+                # A job that went to another domain than planned has taken what is to spare there.
+                if within is None or within[nodes[0]]:
+                    rows, nodes = rows[~planned], nodes[~planned]
             # By class: a gang may have thousands of pods, and there are up to 64 claims.
             taken = np.zeros(len(claims))
             classes = tasks.cls[rows]
@@ -264,11 +275,19 @@ class Reserve:
         tables = self.ssn.tables
         return int(tables.jobs.min_available[job]) - Job(tables, job).held_count
 
-    def _planned(self, job: int, before: int = 0) -> int:
-        """Return how many more pods of a job that starts now the plan counts as placed. ``before``: without so many
-        that have just got their nodes."""
-        held = Job(self.ssn.tables, job).held_count - before
-        return max(int(self.starts.array[job]) - held, 0)
+    def _planned(self, job: int, classes: AnyArray) -> Bool:
+        """Return which of some tasks of a job that starts now the plan counts as placed, of each kind as many as are
+        left. ``classes`` and result: shape (tasks,)."""
+        # Pods of one kind in the place of another would take places that the plan has given away.
+        kinds = self._kinds_of(job, classes)
+        found: Bool = (kinds >= 0) & (nth_of_its_group(kinds) < self.left.array[kinds])
+        return found
+
+    def _kinds_of(self, job: int, classes: AnyArray) -> I64:
+        """Return the number of the planned pods of which each task is one, -1 for none. Shape (tasks,)."""
+        known = distinct(classes)
+        kinds = np.array([self.kinds[job].get(cls, -1) for cls in known.tolist()], dtype=np.int64)
+        return kinds[np.searchsorted(known, classes)]
 
     def _all_binding(self, job: int) -> I64:
         """Return all claims whose places a job has to leave, those in no domain first."""

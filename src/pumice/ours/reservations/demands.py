@@ -45,7 +45,10 @@ class Demands:
             each = self._demand(cls, count, number, within, parts)
             # Pods of sub-groups are in classes of their own where they differ in labels alone.
             like = each.each.tobytes(), each.nodes.tobytes()
-            found[like] = each if like not in found else found[like]._replace(pods=found[like].pods + count)
+            if like in found:
+                pods, of_classes = found[like].pods + count, (*found[like].classes, cls)
+                each = found[like]._replace(pods=pods, classes=of_classes)
+            found[like] = each
         # Large pods first, because small ones find room between them.
         return sorted(found.values(), key=lambda demand: (-demand.each).tolist())
 
@@ -58,7 +61,7 @@ class Demands:
             kind = (*kind, number, within.tobytes())
         if parts is not None:
             kind = (*kind, "parts of", parts.size, parts.domain.tobytes())
-        return Demand(count, each, nodes, kind, within, parts)
+        return Demand(count, each, nodes, kind, within, parts, (cls,))
 
     def nodes_of(self, cls: int) -> Bool:
         """Return the nodes that may take pods of a class, by what does not change as pods come and go. Shape (N,)."""

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.dtypes import F64, I64, AnyArray, Bool
+from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.framework.cycle.session import Session
 from pumice.model.blockers import AHEAD, OVERRUN, REPLANNED, ROOM, STARTED, MovedBy
@@ -81,8 +81,8 @@ class Plan:
         self.claims: list[Claim] = []
         self._slots: Slots | None = None
         self._lost: dict[Hashable, F64] = {}
-        #: Jobs that fit now and go before: the room that the plan rests on is without so many pods of them.
-        self.starting: dict[int, int] = {}
+        #: Jobs that fit now and go before: the room that the plan rests on is without these pods of them.
+        self.starting: dict[int, Sequence[Demand]] = {}
         #: Where those of them that may be in one domain only are planned, by row: the nodes of that domain, (N,).
         self.within: dict[int, Bool] = {}
         #: Since when jobs were due after the last cycle, by key.
@@ -107,18 +107,14 @@ class Plan:
         columns = [claim.lost for claim in self.claims]
         return np.stack(columns, axis=1) if columns else np.zeros((self.ssn.tables.classes.capacity, 0))
 
-    def starts(self) -> I64:
-        """Return of each job that is to start now how many pods are counted as placed, 0 for others. Shape (J,)."""
-        found = np.zeros(len(self.rank), dtype=np.int64)
-        for job, pods in self.starting.items():
-            found[job] = pods
-        return found
-
-    def planned_in(self) -> F64:
-        """Return a number for the domain in which each such job is planned, 0 for none. Shape (J,)."""
+    def starting_as_numbers(self) -> F64:
+        """Return a number for what is counted as placed of each job that is to start now, and where; 0 for others.
+        Shape (J,)."""
         found = np.zeros(len(self.rank))
-        for job, within in self.within.items():
-            found[job] = crc32(within.tobytes())
+        for job, demands in self.starting.items():
+            for pods, each, nodes, *_ in demands:
+                for part in (str(pods).encode(), each.tobytes(), nodes.tobytes()):
+                    found[job] = crc32(part, int(found[job]))
         return found
 
     def _candidates(self) -> AnyArray:
@@ -226,7 +222,7 @@ class Plan:
 
     def _start(self, job: int, demands: Sequence[Demand]) -> None:
         """Plan that a job starts now."""
-        self.starting[job] = pods_of(demands)
+        self.starting[job] = demands
         # Where it goes is decided later, and another domain may be the one in which room is kept for others.
         if demands[0].within is not None:
             self.within[job] = demands[0].within

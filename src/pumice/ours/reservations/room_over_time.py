@@ -31,7 +31,8 @@ class Parts(NamedTuple):
 class Demand(NamedTuple):
     """Equal pods: how many, what one asks for (R,), and the nodes that may take it (N,). ``kind``: equal for
     those that ask for the same on the same nodes, where answers are shared. ``within`` (N,): the domain in which
-    all must be, None for anywhere. ``parts``: each part of them must be in some domain, None for no such parts."""
+    all must be, None for anywhere. ``parts``: each part of them must be in some domain, None for no such parts.
+    ``classes``: those of the pods."""
 
     pods: int
     each: F64
@@ -39,6 +40,7 @@ class Demand(NamedTuple):
     kind: Hashable = None
     within: Bool | None = None
     parts: Parts | None = None
+    classes: tuple[int, ...] = ()
 
 
 class RoomOverTime:

@@ -30,10 +30,11 @@ def put_found(ssn: Session, stmt: Statement, found: Searched, attempt: OpenAttem
         attempt.findings.append(found.cut)
     if not found.places:
         return False
-    # All or nothing: half of a gang placed here might take the nodes that pod-by-pod placement of another needs.
     mark, subs = stmt.mark(), sorted({int(ssn.tables.tasks.sub[row]) for row, _ in found.places})
-    placed = all(_put(ssn, stmt, row, node, attempt) for row, node in found.places)
-    if not placed or any(sub_missing(ssn, sub) for sub in subs):
+    # Up to the first that is refused, which may be one beyond the minimum.
+    all(_put(ssn, stmt, row, node, attempt) for row, node in found.places)
+    # Half of a gang placed here might take the nodes that pod-by-pod placement of another needs.
+    if any(sub_missing(ssn, sub) for sub in subs):
         stmt.rollback(mark)
         return False
     for sub in subs:

@@ -24,9 +24,10 @@ from pumice.volcano import points
 
 
 def keeps_within_hypernodes(policy: Policy) -> bool:
-    """Return True if a plugin of the policy keeps jobs within hypernodes. Without one the constraints of jobs bind
-    nothing: the whole cluster is the only domain that the actions try."""
-    return any(policy.plugins_at(points.hyper_node_gradient_for_job))
+    """Return True if a plugin of the policy is known to keep jobs within hypernodes. Without one the constraints of
+    jobs bind nothing: the whole cluster is the only domain that the actions try."""
+    point = points.hyper_node_gradient_for_job
+    return any(option.enabled(point) and option.spec.is_known_at(point) for option in policy.options)
 
 
 def job_bound(tables: Tables, job: int) -> int | None:

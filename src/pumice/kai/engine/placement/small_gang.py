@@ -28,7 +28,7 @@ def place_small_gang(ssn: Session, small: SmallGangs, stmt: Statement, part: Par
     ]
     if len(part.rows) < 2 or not small.concerns(part.job, rows):
         return False
-    return _put(ssn, stmt, part.job, small.search(rows, len(part.rows)))
+    return _put(ssn, stmt, part.job, small.search(rows, len(part.rows)), len(part.rows))
 
 
 def place_small_tree(ssn: Session, trees: SmallTrees, stmt: Statement, job: int) -> bool:
@@ -44,11 +44,13 @@ def place_small_tree(ssn: Session, trees: SmallTrees, stmt: Statement, job: int)
         rows = [row for row in waiting if tables.tasks.status[row] == PENDING and not tables.tasks.gate[row]]
         return rows[: max(missing, 0)] if len(rows) >= missing else None
 
-    return _put(ssn, stmt, job, trees.search(members(ssn, job), needed))
+    found = trees.search(members(ssn, job), needed)
+    return _put(ssn, stmt, job, found, len(found.places))
 
 
-def _put(ssn: Session, stmt: Statement, job: int, found: Searched) -> bool:
-    """Place tasks where a search found room for them, all or none. Return False with nothing changed."""
+def _put(ssn: Session, stmt: Statement, job: int, found: Searched, least: int) -> bool:
+    """Place tasks where a search found room for them, up to the first that is refused, and at ``least`` so many. Return
+    False with nothing changed."""
     placing, tables = placer(ssn), ssn.tables
     why = placing.why
     if found.cut is not None:
@@ -56,13 +58,15 @@ def _put(ssn: Session, stmt: Statement, job: int, found: Searched) -> bool:
     if not found.places:
         return False
     with stmt.trial() as trial:
-        for row, node in found.places:
+        for placed, (row, node) in enumerate(found.places):
             there = np.zeros(tables.nodes.capacity, dtype=bool)
             there[node] = True
             # The search has counted resources only. Here the plugins answer, and one may refuse the node that it chose.
             if not placing.place(stmt, Part(job, {int(tables.tasks.sub[row]): [row]}), there):
                 # The reasons against the gang are those that were found pod by pod.
                 placing.why = why
-                return False
+                if placed < least:
+                    return False
+                break
         trial.keep()
     return True
