@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from pumice.report.comparison import Comparison, outcome_of
+from pumice.report.comparison import PairedRuns, outcome_of
 from pumice.report.comparison_page import comparison_data
 from pumice.report.html import render
 from tests.unit.report.kit import NOTHING_RUNS, TWO_QUEUES, data_of, inputs, summary_of
@@ -338,7 +338,7 @@ def comparison(tmp_path: Path) -> Path:
     pairs = tuple(
         (outcome_of(summary, i, with_curves=i == 0), outcome_of(slower, i, with_curves=i == 0)) for i in range(3)
     )
-    return written(tmp_path, render(comparison_data(Comparison(("default", "b.conf"), found.sources, 2, 60.0, pairs))))
+    return written(tmp_path, render(comparison_data(PairedRuns(("default", "b.conf"), found.sources, 2, 60.0, pairs))))
 
 
 @pytest.mark.parametrize("width", [1200, 400])

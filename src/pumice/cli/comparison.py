@@ -12,7 +12,7 @@ from pumice.report.comparison import FigureKind
 from pumice.report.units import amount, duration, percent
 
 if TYPE_CHECKING:
-    from pumice.report.comparison import Comparison, FigureDifference
+    from pumice.report.comparison import FigureDifference, PairedRuns
 
 _TEXTS: Mapping[FigureKind, Callable[[float], str]] = {
     FigureKind.SECONDS: duration,
@@ -23,7 +23,7 @@ _TEXTS: Mapping[FigureKind, Callable[[float], str]] = {
 _DIFFERENCES = {**_TEXTS, FigureKind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # of percentages: in points
 
 
-def print_comparison(compared: Comparison) -> None:
+def print_comparison(compared: PairedRuns) -> None:
     """Print a row for each figure: both means, the difference B - A, its interval, and which policy is better if the
     difference is significant."""
     out = console()

@@ -68,14 +68,14 @@ class Part(Struct, frozen=True):
     done: float
 
 
-class Answer(Struct, frozen=True):
-    """The result of a task."""
+class TaskResult(Struct, frozen=True):
+    """What the work returned for a task."""
 
     task: int
     value: Any
 
 
-Events = Generator[Part | Answer, None, None]
+Events = Generator[Part | TaskResult, None, None]
 
 
 def events_on(engine: str, count: int, work: Work, argument: Any, tasks: Sequence[Any]) -> Events:
@@ -95,7 +95,7 @@ def events_on(engine: str, count: int, work: Work, argument: Any, tasks: Sequenc
             for done in answers:
                 if done.why:
                     raise WorkerError(f"{tasks[done.index]}: {done.why}")
-                yield Answer(done.index, done.value)
+                yield TaskResult(done.index, done.value)
     except Wrong as error:
         raise InputError(error.problems) from None
 
@@ -143,7 +143,7 @@ class Workers:
                 process.terminate()
                 process.join()
 
-    def run(self, tasks: Sequence[Any]) -> Iterator[Part | Answer]:
+    def run(self, tasks: Sequence[Any]) -> Iterator[Part | TaskResult]:
         """Yield progress and results of all tasks, which start in order as workers become free. Raises: WorkerError."""
         left = list(enumerate(tasks))
         left.reverse()
@@ -161,7 +161,7 @@ class Workers:
                     continue
                 if kind == "failed":
                     raise WorkerError(value)
-                yield Answer(busy.pop(ready), value)
+                yield TaskResult(busy.pop(ready), value)
                 if left:
                     busy[ready], task = left.pop()
                     ready.send(task)

@@ -14,8 +14,7 @@ from pumice.library.errors import InputError
 from pumice.library.html import html_facts
 from pumice.library.policies import PolicyLike
 from pumice.library.table import Table
-from pumice.report.comparison import Comparison as Compared
-from pumice.report.comparison import NoSuchFigure, RunOutcome, outcome_of, primary_of
+from pumice.report.comparison import NoSuchFigure, PairedRuns, RunOutcome, outcome_of, primary_of
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.sim.workloads.blocks import BlockError, Blocks
 
@@ -31,7 +30,7 @@ UNIVERSE_COLUMNS = (
 class Comparison:
     """Two policies, A and B, in the same universes."""
 
-    def __init__(self, compared: Compared) -> None:
+    def __init__(self, compared: PairedRuns) -> None:
         self.compared = compared
 
     @property
@@ -124,7 +123,7 @@ def compare(
         raise InputError(f"primary: {error}") from None
     names, shaken = (policies[0].name, policies[1].name), seconds_of("shake", moved) or 0.0
     nodes_count = len(found.inputs.nodes)
-    return Comparison(Compared(names, found.sources, nodes_count, shaken, pairs, chosen, cut.block_s))
+    return Comparison(PairedRuns(names, found.sources, nodes_count, shaken, pairs, chosen, cut.block_s))
 
 
 class _Universes:

@@ -16,7 +16,7 @@ from pumice.library.column import Column, Kind, text
 from pumice.library.html import html_table
 from pumice.library.row import Row
 from pumice.library.text import Cell, text_table
-from pumice.sim.traces.trace import did_you_mean
+from pumice.sim.traces.trace import spelling_hint
 
 #: Rows of a table that its text and its HTML show: a table is no longer than a screen.
 ROWS_SHOWN = 20
@@ -72,7 +72,7 @@ class Table:
         for row in self._rows:
             if row[0] == name:
                 return Row(self.name, self.columns, row)
-        hint = did_you_mean(name, [str(row[0]) for row in self._rows])
+        hint = spelling_hint(name, [str(row[0]) for row in self._rows])
         raise LookupError(f"{self.name} has no row {name!r}{hint}")
 
     def to_dict(self) -> Mapping[str, Values]:

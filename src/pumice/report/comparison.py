@@ -183,8 +183,8 @@ def primary_of(figure: str, outcome: RunOutcome) -> str:
     return name
 
 
-class Comparison(Struct, frozen=True, dict=True):
-    """Universes that both policies have been through. ``confs``: what they are called, A and B.
+class PairedRuns(Struct, frozen=True, dict=True):
+    """The runs of two policies in the same universes, in pairs. ``confs``: names of the policies, A and B.
 
     ``primary``: the name of the figure on which the comparison is decided, "" for none. It is tested alone. The others
     are tested together, by Holm's correction, and only if it differs: so all tests together are wrong in at most 5 of

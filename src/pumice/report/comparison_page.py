@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from pumice.reasons.words import counted
-from pumice.report.comparison import Comparison
+from pumice.report.comparison import PairedRuns
 from pumice.report.job_data import cut
 from pumice.report.units import duration
 
@@ -28,7 +28,7 @@ class ComparisonData(Struct, frozen=True):
         return {"kind": "comparison", **asdict(self)}
 
 
-def comparison_data(compared: Comparison) -> ComparisonData:
+def comparison_data(compared: PairedRuns) -> ComparisonData:
     """Return everything that the page shows."""
     runs = [dict(run.curves or {}) for run in compared.pairs[0]]
     moved = f", arrivals moved by up to {duration(compared.shake_s)}" if compared.shake_s else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cli.workers import Answer, Line, Part, WorkerError, Workers
+from pumice.cli.workers import Line, Part, TaskResult, WorkerError, Workers
 
 
 def squares(offset: int) -> Callable[[int, Line], Any]:
@@ -30,7 +30,7 @@ def squares(offset: int) -> Callable[[int, Line], Any]:
 def test_every_task_is_answered() -> None:
     with Workers(3, squares, 1) as workers:
         found = list(workers.run(list(range(8))))
-    assert {each.task: each.value for each in found if isinstance(each, Answer)} == {i: i * i + 1 for i in range(8)}
+    assert {each.task: each.value for each in found if isinstance(each, TaskResult)} == {i: i * i + 1 for i in range(8)}
     assert {each.done for each in found if isinstance(each, Part)} == {0.5}
     assert not any(process.is_alive() for process in workers._processes.values())
 
@@ -48,7 +48,7 @@ def test_a_worker_that_fails_is_an_error(task: int, result: str) -> None:
 def test_leaving_early_stops_them() -> None:
     with Workers(2, squares, 0) as workers:
         for event in workers.run([99, 2]):
-            if isinstance(event, Answer):
+            if isinstance(event, TaskResult):
                 break
     assert [process.exitcode for process in workers._processes.values()] == [0, 0]
 

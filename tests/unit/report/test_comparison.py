@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.report.comparison import Comparison, Figure, FigureKind, RunOutcome
+from pumice.report.comparison import Figure, FigureKind, PairedRuns, RunOutcome
 
 WAIT, USE, END = (
     Figure("wait_mean", "wait, mean", FigureKind.SECONDS, True),
@@ -23,7 +23,7 @@ def better(wait: tuple[float, ...], use: tuple[float, ...], primary: str) -> dic
         )
         for i, (w, u) in enumerate(zip(wait, use, strict=True))
     )
-    rows = Comparison(("A", "B"), (), 1, 0.0, pairs, primary).rows
+    rows = PairedRuns(("A", "B"), (), 1, 0.0, pairs, primary).rows
     assert [row.figure.name for row in rows if row.is_primary] == [primary] * bool(primary)
     return {row.figure.name: row.better for row in rows if row.better}
 
@@ -57,7 +57,7 @@ def test_of_200_tables_of_equal_policies_few_say_better(primary: str) -> None:
     wrong = 0
     for _ in range(200):
         pairs = tuple((outcome(seed, "a"), outcome(seed, "b")) for seed in range(5))
-        wrong += any(row.better for row in Comparison(("A", "B"), (), 1, 0.0, pairs, primary).rows)
+        wrong += any(row.better for row in PairedRuns(("A", "B"), (), 1, 0.0, pairs, primary).rows)
     assert wrong <= 10
 
 
@@ -79,5 +79,5 @@ def test_a_policy_that_leaves_more_jobs_undone_is_named(done: tuple[tuple[int, i
         (RunOutcome(i, "a", "done", {DONE: float(a)}), RunOutcome(i, "b", "done", {DONE: float(b)}))
         for i, (a, b) in enumerate(done)
     )
-    found = Comparison(("A", "B"), (), 1, 0.0, pairs).caution
+    found = PairedRuns(("A", "B"), (), 1, 0.0, pairs).caution
     assert found.startswith(f"{policy} leaves more jobs undone") if policy else not found

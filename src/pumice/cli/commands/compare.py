@@ -25,10 +25,10 @@ from pumice.cli.simulating import (
     settings_of,
     simulation_options,
 )
-from pumice.cli.workers import Answer, Line, WorkerError, events_on
+from pumice.cli.workers import Line, TaskResult, WorkerError, events_on
 
 if TYPE_CHECKING:
-    from pumice.report.comparison import Comparison, RunOutcome
+    from pumice.report.comparison import PairedRuns, RunOutcome
     from pumice.sim.scenes.inputs import Inputs
     from pumice.sim.workloads.blocks import Blocks
     from pumice.sim.world import Progress
@@ -151,7 +151,7 @@ def compare(
     fail_for(ctx, found.scene.problems)
 
 
-def _print(compared: Comparison, found: Inputs, report: Path | None, *, as_json: bool) -> None:
+def _print(compared: PairedRuns, found: Inputs, report: Path | None, *, as_json: bool) -> None:
     """Print the comparison unless its report is standard output, and say where the report is."""
     if as_json:
         print_json(compared.to_json() | {"problems": described(found.scene.problems)})
@@ -258,7 +258,7 @@ def _run_all(
     try:
         with closing(events_on(engine, workers, prepare, job, tasks)) as events, sharing_out(len(tasks)) as show:
             for event in events:
-                if isinstance(event, Answer):
+                if isinstance(event, TaskResult):
                     task = tasks[event.task]
                     outcomes[task] = event.value
                     show(event.task, 1.0)
@@ -282,9 +282,9 @@ def _compared(
     job: Job,
     repeats: int,
     primary: str,
-) -> Comparison | None:
+) -> PairedRuns | None:
     """Return the comparison of universes that both policies have finished, None if there is none."""
-    from pumice.report.comparison import Comparison, NoSuchFigure, primary_of
+    from pumice.report.comparison import NoSuchFigure, PairedRuns, primary_of
 
     pairs = [
         (outcomes[Task(0, repeat)], outcomes[Task(1, repeat)])
@@ -299,4 +299,4 @@ def _compared(
     except NoSuchFigure as error:
         raise InputError(f"--primary {error}") from None
     shake_s, block_s = job.flags.shake or 0.0, job.block_s or 0.0
-    return Comparison(names, tuple(found.sources), len(found.nodes), shake_s, tuple(pairs), name, block_s)
+    return PairedRuns(names, tuple(found.sources), len(found.nodes), shake_s, tuple(pairs), name, block_s)

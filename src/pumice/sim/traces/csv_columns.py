@@ -12,7 +12,7 @@ from statistics import median
 from msgspec import Struct
 
 from pumice.sim.traces.tables import DATE, moment
-from pumice.sim.traces.trace import TraceError, did_you_mean
+from pumice.sim.traces.trace import TraceError, spelling_hint
 
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _MOMENTS = {**_TIMES, DATE: 1.0}
@@ -103,7 +103,7 @@ def parse(text: str) -> dict[str, Source | None]:
             problems.append(f"found {entry[:60]!r}, {_WANTED}")
         elif field is None:
             problems.append(
-                f"found the field {name[:60]!r}{did_you_mean(name, FIELDS)}, wanted one of {', '.join(FIELDS)}"
+                f"found the field {name[:60]!r}{spelling_hint(name, FIELDS)}, wanted one of {', '.join(FIELDS)}"
             )
         elif name in found:
             problems.append(f"found {name} twice")
@@ -138,7 +138,7 @@ def chosen(given: str, header: Sequence[str], sample: Iterable[Sequence[str]]) -
     if both := [name for name, source in asked.items() if source and asked.get(f"total_{name}")]:
         raise TraceError(f"columns: found {both[0]} and total_{both[0]}, wanted one of them")
     if gone := [source.column for source in asked.values() if source and source.column not in header]:
-        hints = ", ".join(f"{name[:60]!r}{did_you_mean(name, header)}" for name in gone)
+        hints = ", ".join(f"{name[:60]!r}{spelling_hint(name, header)}" for name in gone)
         raise TraceError(f"columns: found no column {hints}; the table has {', '.join(header[:40])}")
     found: dict[str, Source] = {}
     taken = {source.column for source in asked.values() if source}

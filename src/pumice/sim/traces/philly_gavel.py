@@ -17,7 +17,7 @@ from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
 from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, name_part, number, place, read_json, whole
-from pumice.sim.traces.trace import Problems, Trace, TraceError, did_you_mean
+from pumice.sim.traces.trace import Problems, Trace, TraceError, spelling_hint
 from pumice.sim.workloads.spans import SPAN_MAX_S
 from pumice.sim.workloads.work import SimJob, SimTask
 
@@ -101,7 +101,7 @@ class Throughputs:
         if rate is None:
             alone = self._rates.get((job_type, 1))
             if alone is None:
-                hint = did_you_mean(job_type, sorted({name for name, _ in self._rates}))
+                hint = spelling_hint(job_type, sorted({name for name, _ in self._rates}))
                 raise BadField(f"no throughput for the job type in {self.source.name}", f"{job_type[:40]}{hint}")
             self._guessed[size] += 1
             rate = alone * size

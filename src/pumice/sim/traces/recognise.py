@@ -25,7 +25,7 @@ from pumice.sim.traces import (
     tiresias,
 )
 from pumice.sim.traces.tables import header_of, lines
-from pumice.sim.traces.trace import Trace, TraceError, did_you_mean
+from pumice.sim.traces.trace import Trace, TraceError, spelling_hint
 
 #: A plain table with a row for each job.
 CSV = "csv"
@@ -108,7 +108,7 @@ def recognise(source: str | Path) -> Source | None:
         if kind not in READERS and kind != CSV:
             known = (*READERS, CSV)
             raise TraceError(
-                f"{source}: found trace kind {kind!r}{did_you_mean(kind, known)}, wanted one of {', '.join(known)}"
+                f"{source}: found trace kind {kind!r}{spelling_hint(kind, known)}, wanted one of {', '.join(known)}"
             )
         if not path.exists():
             raise TraceError(f"{path}: no such file or folder")

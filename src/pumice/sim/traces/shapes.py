@@ -9,7 +9,7 @@ from pumice.model.node import Node
 from pumice.model.pod import NO_AFFINITY, Affinity, NodeSelectorTerm, PodSpec, Requirement
 from pumice.model.quantity import QuantityError
 from pumice.model.resources import CPU, MEMORY, PODS, Resource
-from pumice.sim.traces.trace import TraceError, did_you_mean
+from pumice.sim.traces.trace import TraceError, spelling_hint
 
 GPU = "nvidia.com/gpu"
 GPU_MODEL_LABEL = "nvidia.com/gpu.product"  # as NVIDIA's feature discovery labels nodes
@@ -121,7 +121,7 @@ def _room(text: str) -> Resource:
         key, equals, value = (part.strip() for part in entry.partition("="))
         name = _KEYS.get(key, key if "/" in key else "")
         if not equals or not name:
-            hint = did_you_mean(key, _KEYS) if equals else ""
+            hint = spelling_hint(key, _KEYS) if equals else ""
             raise TraceError(
                 f"--nodes: found {_cut(entry.strip())}{hint}, wanted cpu=, memory=, gpu=, pods= or a full resource name"
             )

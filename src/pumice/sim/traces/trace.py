@@ -75,8 +75,8 @@ class Trace(Struct, frozen=True):
         return Scene(objects, tuple(self.jobs), tuple(self.notes), tuple(self.problems))
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)``, or ""."""
+def spelling_hint(word: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` for the nearest known word, "" if none is near."""
     close = difflib.get_close_matches(word[:100], list(known), n=1, cutoff=0.5)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -85,7 +85,7 @@ def missing_columns(source: str, found: Sequence[str], wanted: Sequence[str]) ->
     """Return the error for a table without some columns."""
     missing = [name for name in wanted if name not in found]
     spare = [name for name in found if name not in wanted]
-    hints = ", ".join(f"{name!r}{did_you_mean(name, spare)}" for name in missing)
+    hints = ", ".join(f"{name!r}{spelling_hint(name, spare)}" for name in missing)
     what = "columns" if len(missing) > 1 else "column"
     return TraceError(f"{source}: missing {what} {hints}; found {_shown(found)}; wanted {_shown(wanted)}")
 

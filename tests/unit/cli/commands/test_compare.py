@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.report.comparison import Comparison, Figure, FigureKind, RunOutcome
+from pumice.report.comparison import Figure, FigureKind, PairedRuns, RunOutcome
 from tests.unit.cli.kit import run
 from tests.unit.report.kit import TWO_QUEUES, job, node, queue
 
@@ -107,7 +107,7 @@ def test_who_is_better_is_said_where_it_is_no_chance() -> None:
         for i in range(4)
     ]
     pairs = tuple((RunOutcome(i, "x", "done", a), RunOutcome(i, "y", "done", b)) for i, (a, b) in enumerate(sides))
-    rows = {row.figure.name: row for row in Comparison(("a", "b"), (), 1, 0.0, pairs).rows}
+    rows = {row.figure.name: row for row in PairedRuns(("a", "b"), (), 1, 0.0, pairs).rows}
     assert {name: row.better for name, row in rows.items()} == {"wait": "a", "use": "b", "size": "", "p99": ""}
     assert rows["wait"].difference is not None and rows["wait"].difference.mean == pytest.approx(9.0)
     assert rows["p99"].difference is None
