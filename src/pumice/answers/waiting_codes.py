@@ -36,7 +36,7 @@ def waiting_codes(outcome: Outcome, only: Bool | None = None) -> Iterator[tuple[
 
 def _kind(outcome: Outcome, blockers: Blockers, row: int) -> Hashable | None:
     """Return what the code of a job depends on, None if on its own pods."""
-    jobs, failed_as = outcome.tables.jobs, int(outcome.trace.failed_as[row])
+    jobs, failed_like = outcome.tables.jobs, outcome.trace.failed_like(row)
     if jobs.counts[row, TaskStatus.PIPELINED] or jobs.groups[row].unparsable:
         return None
     own = tuple((type(each), getattr(each, "kind", "")) for each in blockers.findings(row))
@@ -47,9 +47,9 @@ def _kind(outcome: Outcome, blockers: Blockers, row: int) -> Hashable | None:
     # The code of a part that is placed is that of what stopped the next pod, which differs between such jobs.
     if jobs.signature[row] < 0 or jobs.gated[row] or any(kind is GangPartial for kind, _ in own):
         return None
-    if not failed_as and (own or not _is_untried(outcome, blockers, row)):
+    if not failed_like and (own or not _is_untried(outcome, blockers, row)):
         return None
-    return queue, own, phase, failed_as, int(jobs.signature[row]), blockers.labels_that_matter(row)
+    return queue, own, phase, failed_like, int(jobs.signature[row]), blockers.labels_that_matter(row)
 
 
 def _is_untried(outcome: Outcome, blockers: Blockers, row: int) -> bool:

@@ -201,9 +201,10 @@ class Blockers:
         """Return what nodes or the queue have against the first task that found no node, the nearest first."""
         jobs, trace = self._tables.jobs, self._trace
         # Jobs that failed as one, and are equal, have equal findings. The blockers are values without the job's name.
-        if not trace.failed_as[job] or jobs.signature[job] < 0:
+        failed_like = trace.failed_like(job)
+        if not failed_like or jobs.signature[job] < 0:
             return tuple(self._look_up(job))
-        kind = int(jobs.queue[job]), int(trace.failed_as[job]), int(jobs.signature[job]), self.labels_that_matter(job)
+        kind = int(jobs.queue[job]), failed_like, int(jobs.signature[job]), self.labels_that_matter(job)
         if kind not in self._shared:
             self._shared[kind] = tuple(self._look_up(job))
         return self._shared[kind]

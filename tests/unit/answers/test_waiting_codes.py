@@ -6,9 +6,12 @@ import pytest
 
 from pumice.answers.codes import Code, code_of
 from pumice.answers.waiting_codes import waiting_codes
+from pumice.framework.memo import Memo
+from pumice.model.blockers import KeptApart, Missing
+from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, PodAffinityTerm, Requirement
 from pumice.reasons.blockers import Blockers
 from pumice.runtime.one_cycle import schedule_once
-from pumice.testing.build import node, podgroup, pods, policy, queue
+from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, run
 
 #: No action tries a job.
 ADMITS = 'actions: "enqueue"\ntiers: [{plugins: [{name: gang}]}]\n'
@@ -28,3 +31,26 @@ def test_the_blockers_of_equal_jobs_that_were_not_tried_are_read_once(monkeypatc
     of_jobs = Blockers(outcome)
     assert found == {row: code_of(nearest(of_jobs, row)) for row in found}
     assert sorted(found.values()).count(Code.ROOM) == 10
+
+
+#: Places pods that ask for nothing one by one, after gangs.
+BACKFILLS = 'actions: "allocate, backfill"\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]\n'
+AWAY_FROM_B = PodAffinityTerm("kubernetes.io/hostname", LabelSelector((Requirement("app", "In", ("b",)),)), ("ns",))
+
+
+def test_a_job_that_an_action_tried_alone_after_it_had_failed_like_another_has_its_own_blocker() -> None:
+    """Both fail alike in allocate. Backfill then tries a pod of each, and a running pod keeps that of one away."""
+    running = pod("old-0", "old", on="n", affinity=Affinity(anti_required=(AWAY_FROM_B,)))
+    objects = [node("n", cpu=1), queue(), podgroup("old", 1, phase="Running"), running]
+    for name, labels in (("a", {}), ("b", {"app": "b"})):
+        gang = podgroup(name, 2, phase="Inqueue")
+        objects += [gang, pod(f"{name}-0", name, 0, 0, labels=labels)]
+        objects.append(pod(f"{name}-1", name, gpu=1, labels=labels, gates=(QUEUE_GATE,)))
+    outcome = run(cluster(*objects), policy(BACKFILLS), memo=Memo()).outcome
+    blockers, codes, jobs = Blockers(outcome), dict(waiting_codes(outcome)), outcome.tables.jobs
+    rows = {jobs.uids[row]: row for row in blockers.waiting.tolist()}
+    assert jobs.signature[rows["ns/a"]] == jobs.signature[rows["ns/b"]]
+    assert outcome.trace.failed_as[rows["ns/a"]] == outcome.trace.failed_as[rows["ns/b"]] > 0
+    assert isinstance(blockers.nearest(rows["ns/a"]), Missing)
+    assert isinstance(blockers.nearest(rows["ns/b"]), KeptApart)
+    assert codes == {row: code_of(Blockers(outcome).nearest(row)) for row in codes}

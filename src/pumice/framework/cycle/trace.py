@@ -296,6 +296,11 @@ class CycleTrace:
         """Return the failure of a job with ``failed_as``."""
         return self._failures[int(self._failed_with[job])]
 
+    def failed_like(self, job: int) -> int:
+        """Return the number of the failure that a job shares in all: 0 for none, and for a job of which an action has
+        noted errors of its own since."""
+        return 0 if job in self.errors else int(self.failed_as[job])
+
     def failed_with(self, jobs: AnyArray) -> AnyArray:
         """Return the numbers of the failures of some jobs, valid in this cycle only; -1 for none. Shapes (rows,) ->
         (rows,)."""
