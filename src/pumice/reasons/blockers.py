@@ -96,8 +96,9 @@ class Blockers:
         return self._rejected.get(job, [])
 
     def labels_that_matter(self, job: int) -> Hashable:
-        """Return the labels of a job's pods where its own terms may select them, () where no term looks at pods. Jobs
-        of one signature may differ in labels, and a gang that keeps away from its own label keeps its pods apart."""
+        """Return the namespace of a job and those labels of its pods that its own terms or the terms of pods on nodes
+        may select, () where no term looks at pods. Jobs of one signature may differ in labels, and a gang that keeps
+        away from its own label keeps its pods apart."""
         tables = self._tables
         signature, rows = int(tables.jobs.signature[job]), tables.jobs.tasks[job]
         if signature not in self._looks_at_pods:
@@ -106,9 +107,12 @@ class Blockers:
             self._looks_at_pods[signature] = any(
                 spec.spread or spec.affinity.pod_required or spec.affinity.anti_required for spec in specs
             )
-        if not self._looks_at_pods[signature]:
+        looks_at_pods = self._looks_at_pods[signature]
+        if not len(rows) or not (looks_at_pods or self._view.terms_apart):
             return ()
-        return tuple(sorted(tables.tasks.pods[int(rows[0])].labels.items())) if len(rows) else ()
+        pod = tables.tasks.pods[int(rows[0])]
+        labels = [each for each in pod.labels.items() if looks_at_pods or each[0] in self._labels_of_terms]
+        return pod.namespace, *sorted(labels)
 
     def _in_order(self, job: int) -> Iterator[Blocker]:
         group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]
@@ -245,6 +249,12 @@ class Blockers:
                 yield nodes.for_pods(each, wanted, apart=apart)
             else:
                 yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
+
+    @cached_property
+    def _labels_of_terms(self) -> frozenset[str]:
+        """The keys of the labels at which the terms of pods on nodes look."""
+        selectors = [term.selector for term in self._view.terms_apart if term.selector is not None]
+        return frozenset(each.key for selector in selectors for each in selector.requirements)
 
     @cached_property
     def _found(self) -> dict[str, list[Entry]]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
@@ -19,7 +20,7 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.filter_result import Code
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.usage import amounts_by_queue, summed_up
-from pumice.model.pod import PodSpec
+from pumice.model.pod import PodAffinityTerm, PodSpec
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import Derived
 
@@ -146,6 +147,14 @@ class View:
             return rows
         found: AnyArray = rows[(tasks.job[rows] != job) | (tasks.status[rows] != TaskStatus.PIPELINED)]
         return found
+
+    @cached_property
+    def terms_apart(self) -> tuple[PodAffinityTerm, ...]:
+        """The terms by which tasks on nodes keep other pods away."""
+        tables = self.tables
+        # By class: a cluster runs many pods, and few kinds of them.
+        specs = (tables.classes.specs[cls] for cls in distinct(tables.tasks.cls[self._on_nodes]).tolist())
+        return tuple(dict.fromkeys(term for spec in specs for term in spec.affinity.anti_required))
 
     @cached_property
     def by_namespace(self) -> dict[str, I64]:

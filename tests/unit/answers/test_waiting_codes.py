@@ -7,7 +7,7 @@ import pytest
 from pumice.answers.codes import Code, code_of
 from pumice.answers.waiting_codes import waiting_codes
 from pumice.framework.memo import Memo
-from pumice.model.blockers import KeptApart, Missing
+from pumice.model.blockers import Gated, KeptApart, Missing
 from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, PodAffinityTerm, Requirement
 from pumice.reasons.blockers import Blockers
 from pumice.runtime.one_cycle import schedule_once
@@ -54,3 +54,21 @@ def test_a_job_that_an_action_tried_alone_after_it_had_failed_like_another_has_i
     assert isinstance(blockers.nearest(rows["ns/a"]), Missing)
     assert isinstance(blockers.nearest(rows["ns/b"]), KeptApart)
     assert codes == {row: code_of(Blockers(outcome).nearest(row)) for row in codes}
+
+
+@pytest.mark.parametrize("of_namespaces", [("ns",), ()], ids=["a namespace", "its own namespace"])
+def test_a_pod_on_a_node_keeps_away_only_jobs_with_its_label(of_namespaces: tuple[str, ...]) -> None:
+    """Jobs of one signature, of which no pod is tried: a gate holds them back."""
+    away = PodAffinityTerm(AWAY_FROM_B.topology_key, AWAY_FROM_B.selector, of_namespaces)
+    running = pod("old-0", "old", on="n", affinity=Affinity(anti_required=(away,)))
+    objects = [node("n", cpu=2), queue(), podgroup("old", 1, phase="Running"), running]
+    for name, labels in (("a", {}), ("b", {"app": "b"}), ("c", {"app": "c"})):
+        gated = pod(f"{name}-0", name, labels=labels, gates=(QUEUE_GATE,))
+        objects += [podgroup(name, 1, phase="Inqueue"), gated]
+    outcome = run(cluster(*objects), policy(BACKFILLS), memo=Memo()).outcome
+    blockers, jobs = Blockers(outcome), outcome.tables.jobs
+    assert len(set(jobs.signature[blockers.waiting].tolist())) == 1
+    nearest = {jobs.uids[row]: type(blockers.nearest(row)) for row in blockers.waiting.tolist()}
+    assert nearest == {"ns/a": Gated, "ns/b": KeptApart, "ns/c": Gated}
+    codes = dict(waiting_codes(outcome))
+    assert codes == {row: code_of(blockers.nearest(row)) for row in codes}
