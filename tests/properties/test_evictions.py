@@ -27,7 +27,7 @@ from pumice.model.events import Gone, Object
 from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
 from pumice.model.status import TaskStatus
-from pumice.reasons.nearest import nearest_of
+from pumice.reasons.nearest import NearestBlockers
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, run
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
@@ -296,7 +296,7 @@ def plain_policy(conf: str, action: str) -> Policy:
 def said(ran: Ran) -> tuple[object, ...]:
     """What was decided, and what is reported to users and on pods."""
     outcome = ran.outcome
-    return ran.decisions, ran.pipelined, outcome.groups, list(outcome.notices()), nearest_of(outcome)
+    return ran.decisions, ran.pipelined, outcome.groups, list(outcome.notices()), NearestBlockers(outcome).by_key()
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])

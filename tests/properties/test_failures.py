@@ -23,7 +23,7 @@ from pumice.model.blockers import CAPACITY, QueueLimit
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
-from pumice.reasons.nearest import nearest_of, why_pods_wait
+from pumice.reasons.nearest import NearestBlockers, why_pods_wait
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, resource, run
 from pumice.volcano.failures.failures import Failures
@@ -165,8 +165,8 @@ def test_same_with_and_without(more: str, objects: list[Object]) -> None:
     assert ours.pipelined == plain.pipelined
     assert ours.outcome.groups == plain.outcome.groups
     assert list(ours.outcome.notices()) == list(plain.outcome.notices())
-    assert nearest_of(ours.outcome) == nearest_of(plain.outcome)
-    assert why_pods_wait(ours.outcome) == why_pods_wait(plain.outcome)
+    assert NearestBlockers(ours.outcome).by_key() == NearestBlockers(plain.outcome).by_key()
+    assert why_pods_wait(NearestBlockers(ours.outcome)) == why_pods_wait(NearestBlockers(plain.outcome))
 
 
 @st.composite
@@ -200,7 +200,7 @@ def story_of(store: Store, changes: list[list[Event]], conf: Policy, *, keeps: b
         ran = run(store, conf, now=50.0 + i, memo=memo)
         outcome = ran.outcome
         found.append((ran.decisions, outcome.groups, list(outcome.notices()), outcome.entries))
-        found.append((nearest_of(outcome), why_pods_wait(outcome)))
+        found.append((NearestBlockers(outcome).by_key(), why_pods_wait(NearestBlockers(outcome))))
         store.remember(outcome.writes)
         groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
         for update in outcome.groups:

@@ -17,8 +17,8 @@ from pumice.answers.world import Draft, Trial, Trials, World, new_name, waits_fo
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.resources import CPU
-from pumice.reasons.blockers import Blockers
-from pumice.reasons.shown_names import ShownNames
+from pumice.reasons.nearest import NearestBlockers
+from pumice.reasons.sentences import sentence
 from pumice.reasons.words import counted
 
 #: Cycles that are run to find the change that frees most, and queues that are looked at.
@@ -58,14 +58,13 @@ class Overview(Struct, frozen=True):
 def overview(trials: Trials) -> Overview:
     """Return the jobs of a world that wait, the largest group first, and what would help most of them."""
     base, jobs = trials.base, trials.base.outcome.tables.jobs
-    found, placed = Blockers(base.outcome), trials.base.placed
-    shown = ShownNames(base.outcome.tables)
+    found, placed = NearestBlockers(base.outcome), trials.base.placed
     asks = _asked(base)
     members: dict[Code, list[tuple[str, str]]] = {}
     for row in found.waiting.tolist():
         if jobs.uids[row] not in placed:
-            nearest = found.nearest(row)
-            members.setdefault(code_of(nearest), []).append((jobs.uids[row], shown.sentence(nearest)))
+            nearest = found.of(row)
+            members.setdefault(code_of(nearest), []).append((jobs.uids[row], sentence(nearest)))
     groups = []
     for code, each in members.items():
         gpus, cores = (sum(asks.get(job, (0.0, 0.0))[i] for job, _ in each) for i in range(2))

@@ -13,8 +13,8 @@ from pumice.answers.world import Draft, Trial, Trials, World
 from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.status import PodGroupPhase
-from pumice.reasons.blockers import Blockers
-from pumice.reasons.shown_names import ShownNames
+from pumice.reasons.nearest import NearestBlockers
+from pumice.reasons.sentences import sentence
 
 
 class Waits(Struct, frozen=True):
@@ -105,11 +105,10 @@ def _created_in(trial: Trial) -> list[str]:
 
 def waiting_in(trial: Trial) -> list[tuple[str, Code, str]]:
     """Return each job that waits, with the code and the sentence of its nearest blocker."""
-    tables, found, placed = trial.outcome.tables, Blockers(trial.outcome), trial.placed
-    uids, shown = tables.jobs.uids, ShownNames(tables)
+    uids, found, placed = trial.outcome.tables.jobs.uids, NearestBlockers(trial.outcome), trial.placed
     rows = [row for row in found.waiting.tolist() if not placed.get(uids[row])]
-    nearest = [(uids[row], found.nearest(row)) for row in rows]
-    return [(job, code_of(blocker), shown.sentence(blocker)) for job, blocker in nearest]
+    nearest = [(uids[row], found.of(row)) for row in rows]
+    return [(job, code_of(blocker), sentence(blocker)) for job, blocker in nearest]
 
 
 def _shares(before: Trial, after: Trial) -> list[Share]:

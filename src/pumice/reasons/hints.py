@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pumice.framework.cycle.outcome import Outcome
 from pumice.model.blockers import (
     NATIVE_PODGROUP,
     PODGROUP,
@@ -23,7 +22,7 @@ from pumice.model.events import Object
 from pumice.model.pod import ENDED, NATIVE_GROUP_MARK, Pod
 from pumice.model.queue import Queue
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.nearest import nearest_of
+from pumice.reasons.nearest import NearestBlockers
 from pumice.reasons.sentences import sentence
 from pumice.reasons.words import meant
 
@@ -31,11 +30,10 @@ from pumice.reasons.words import meant
 LENGTH_MAX = 140
 
 
-def hints(outcome: Outcome, *, whole: bool = False) -> dict[str, str]:
+def hints(blockers: NearestBlockers, *, whole: bool = False) -> dict[str, str]:
     """Return by PodGroup key what would help each job of the session that waits, without jobs of which nothing is
     known. ``whole``: however long they are."""
-    nearest = nearest_of(outcome)
-    return {key: text for key, blocker in nearest.items() if (text := hint_of(blocker, whole=whole))}
+    return {key: text for key, blocker in blockers.by_key().items() if (text := hint_of(blocker, whole=whole))}
 
 
 def hint_of(nearest: Blocker, *, whole: bool = False) -> str:

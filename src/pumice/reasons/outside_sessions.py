@@ -18,9 +18,8 @@ from pumice.model.decisions import PodGroupUpdate, PodNotice
 from pumice.model.pod import NATIVE_GROUP_MARK
 from pumice.model.status import TaskStatus
 from pumice.model.workloads.native_group import SCHEDULER_ERROR
-from pumice.reasons.blockers import Blockers
+from pumice.reasons.nearest import NearestBlockers
 from pumice.reasons.sentences import sentence
-from pumice.reasons.shown_names import ShownNames
 
 #: For so long nothing is said: a controller creates the PodGroup of a pod after the pod. Kubernetes' own PodGroups are
 #: created before their pods.
@@ -57,7 +56,7 @@ def notices_passed_over(outcome: Outcome) -> Iterator[PodNotice]:
         return
     tables, tasks = outcome.tables, outcome.tables.tasks
     jobs, tried = tables.jobs, why_not_placed(outcome.trace).keys()
-    live, blockers, shown = outcome.live_jobs, Blockers(outcome), ShownNames(tables)
+    live, nearest = outcome.live_jobs, NearestBlockers(outcome)
     for job in live[jobs.counts[live, TaskStatus.PENDING] > 0].tolist():
         if job in tried or (not jobs.quarantined[job] and may_wait(tables, job)):
             continue
@@ -68,7 +67,7 @@ def notices_passed_over(outcome: Outcome) -> Iterator[PodNotice]:
         is_silent = group.gang is not None and not group.gang.mark_unschedulable
         if is_silent or (is_new and not jobs.quarantined[job]):
             continue
-        text = shown.sentence(blockers.nearest(job))
+        text = sentence(nearest.of(job))
         yield from (PodNotice(pod.key, pod.uid, REASON, text) for pod in pods if not pod.gates and pod.deletion is None)
 
 

@@ -17,7 +17,7 @@ from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.podgroup import PodGroup, PodGroupStatus
 from pumice.reasons.blockers import blockers_of
 from pumice.reasons.hints import hints, hints_outside
-from pumice.reasons.nearest import why_pods_wait
+from pumice.reasons.nearest import NearestBlockers, why_pods_wait
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
@@ -26,13 +26,15 @@ SCHEDULER_NAMES = ("volcano",)
 
 
 class Answer(Struct, frozen=True):
-    """The result. ``objects``: those that were decided on. ``scheduler_names``: of which pods.
+    """The result. ``nearest``: what is nearest in the way of its jobs. ``objects``: those that were decided on.
+    ``scheduler_names``: of which pods.
 
     ``pipelined``: (pod -> node), reservations of resources that others release. ``unscheduled``: (pod -> why), all pods
     that wait without one. ``statuses``: of all PodGroups, after the cycle.
     """
 
     outcome: Outcome
+    nearest: NearestBlockers
     objects: Sequence[Object]
     scheduler_names: Sequence[str] | None
     decisions: tuple[Decision, ...]
@@ -44,7 +46,7 @@ class Answer(Struct, frozen=True):
     @property
     def hints(self) -> dict[str, str]:
         """By PodGroup key: what would help, for each waiting job for which that is known, as a whole sentence."""
-        return hints(self.outcome, whole=True) | hints_outside(self.objects, self.scheduler_names)
+        return hints(self.nearest, whole=True) | hints_outside(self.objects, self.scheduler_names)
 
     @property
     def blockers(self) -> dict[str, tuple[Blocker, ...]]:
@@ -104,15 +106,17 @@ def decide(
     statuses |= {update.job: update.status for update in outcome.groups}
     pipelined = outcome.pipelined
     placed = {decision.pod for decision in planner.taken if isinstance(decision, Bind)} | pipelined.keys()
+    nearest = NearestBlockers(outcome)
     return Answer(
         outcome,
+        nearest,
         objects,
         scheduler_names,
         tuple(planner.taken),
         digest.hex,
         pipelined,
         statuses,
-        _unscheduled(objects, groups, placed, why_pods_wait(outcome), scheduler_names),
+        _unscheduled(objects, groups, placed, why_pods_wait(nearest), scheduler_names),
     )
 
 

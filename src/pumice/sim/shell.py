@@ -11,7 +11,7 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.blockers import Blocker
 from pumice.model.decisions import Decision, Refusal
-from pumice.reasons.nearest import nearest_of
+from pumice.reasons.nearest import NearestBlockers
 from pumice.runtime.loop import Loop
 from pumice.runtime.record.recorder import Recorder
 from pumice.sim.cluster import SimCluster
@@ -84,7 +84,7 @@ class Shell:
 
     def nearest(self) -> dict[str, Blocker]:
         """Return by key what was nearest in the way of each job that waited after the last cycle."""
-        return {} if self._last is None else nearest_of(self._last)
+        return {} if self._last is None else NearestBlockers(self._last).by_key()
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
         self._submitted += decisions

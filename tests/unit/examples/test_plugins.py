@@ -15,7 +15,7 @@ from pumice.model.events import Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.nearest import why_pods_wait
+from pumice.reasons.nearest import NearestBlockers, why_pods_wait
 from pumice.runtime.policy.conf import load_policy
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.runtime.policy.user_plugins import with_plugins_of
@@ -108,7 +108,7 @@ def test_a_job_is_not_placed_where_it_would_run_into_maintenance(
     assert bool(ran.binds) == is_placed
     if not is_placed:
         reason = "0/1 nodes are unavailable: 1 node(s) had maintenance before the job ends."
-        assert why_pods_wait(ran.outcome) == {"ns/p": reason}
+        assert why_pods_wait(NearestBlockers(ran.outcome)) == {"ns/p": reason}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_quota_counts_what_runs_and_what_is_placed() -> None:
     ran = decided("gpu-quota-by-user", node("n", gpu=8), RUNNING, jobs, arguments="gpus: 3")
     assert sorted(ran.binds) == ["ns/a0-0", "ns/b0-0"]
     full = "queue default may not take more of what the pods ask for"
-    assert why_pods_wait(ran.outcome) == {"ns/a1-0": f"{full}: user ann has 3 of 3 GPUs"}
+    assert why_pods_wait(NearestBlockers(ran.outcome)) == {"ns/a1-0": f"{full}: user ann has 3 of 3 GPUs"}
 
 
 def test_a_gang_that_is_over_the_quota_gives_back_what_was_tried() -> None:

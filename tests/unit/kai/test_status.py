@@ -27,7 +27,7 @@ from pumice.model.workloads.gang import (
     gang_at,
 )
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.nearest import why_pods_wait
+from pumice.reasons.nearest import NearestBlockers, why_pods_wait
 from pumice.state.store import Store
 from tests.unit.kai.cluster import ALL, GPU, NOW, Planner, cycle, job, node, policy, queue, store
 
@@ -192,7 +192,7 @@ def test_a_queue_that_runs_nothing_is_said_and_the_rest_is_served(queues: Sequen
     (condition,) = next(each for each in ran.outcome.groups if each.job == "ns/j").status.scheduling
     assert condition.reasons == (("QueueDoesNotExist", said),)
     assert [notice.message for notice in ran.outcome.notices()] == [said]
-    assert why_pods_wait(ran.outcome)["ns/j-0"] == said
+    assert why_pods_wait(NearestBlockers(ran.outcome))["ns/j-0"] == said
 
 
 def quota(amount: float) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def test_an_unknown_topology_or_level_and_minimums_above_sizes_keep_their_gang_w
         assert ran.binds == {} and ran.outcome.groups[0].status.scheduling
     few = cycle(store(node("n"), queue("q"), job("j", "q", [""], minimum=3), job("k", "q", [""])))
     assert few.binds == {"k-0": "n"}
-    assert why_pods_wait(few.outcome)["ns/j-0"] == "1 of the 3 pods of minMember exist"
+    assert why_pods_wait(NearestBlockers(few.outcome))["ns/j-0"] == "1 of the 3 pods of minMember exist"
 
 
 def test_a_limit_below_its_quota_is_what_a_queue_has_at_most() -> None:

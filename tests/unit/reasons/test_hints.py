@@ -29,7 +29,7 @@ def test_any_cluster_has_short_lines(name: str) -> None:
     for seed in range(12):
         objects = small_cluster(Random(seed))
         answer = schedule_once(objects, policy_of(POLICIES[name], volcano_registry()), 1_000.0)
-        short = hints(answer.outcome)
+        short = hints(answer.nearest)
         for key, hint in answer.hints.items():
             assert hint and hint.isprintable()
             assert short.get(key, "").rstrip("…") == hint[: len(short.get(key, "").rstrip("…"))]

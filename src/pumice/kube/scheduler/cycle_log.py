@@ -23,7 +23,7 @@ from pumice.model.blockers import QueueLimit
 from pumice.model.decisions import Bind, Decision
 from pumice.model.status import TaskStatus
 from pumice.model.workloads.podgroup import PodGroup
-from pumice.reasons.nearest import nearest_of
+from pumice.reasons.nearest import NearestBlockers
 from pumice.reasons.sentences import sentence
 from pumice.volcano.status import rejections
 from pumice.volcano.status.fit_errors import error_text
@@ -64,7 +64,7 @@ class _CycleLines:
         yield from self._effects()
         if self.detailed:
             yield from self._queues()
-            for job, blocker in nearest_of(self.outcome).items():
+            for job, blocker in NearestBlockers(self.outcome).by_key().items():
                 yield V4, f"Job <{job}> waits: {sentence(blocker)}"
         yield V3, f"Close Session {outcome.uid}"
         yield V4, "End scheduling ..."

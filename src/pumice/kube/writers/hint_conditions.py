@@ -25,9 +25,8 @@ from pumice.framework.cycle.outcome import Outcome
 from pumice.kube.writers.event_recorder import EventRecorder, about_group
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.workloads.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
-from pumice.reasons.blockers import Blockers
 from pumice.reasons.hints import hint_of
-from pumice.reasons.shown_names import ShownNames
+from pumice.reasons.nearest import NearestBlockers
 
 HINT = "PumiceHint"
 #: Seconds between two hints on one group.
@@ -57,8 +56,8 @@ class HintConditions:
         """Return what to write after a cycle, based on the statuses at its start. Groups that have not been examined
         for the longest time come first."""
         jobs, now = outcome.tables.jobs, self._clock()
-        blockers, shown = Blockers(outcome), ShownNames(outcome.tables)
-        keys = {jobs.uids[row]: row for row in _not_begun(outcome, blockers).tolist()}
+        nearest = NearestBlockers(outcome)
+        keys = {jobs.uids[row]: row for row in _not_begun(nearest).tolist()}
         self._looked_at = {key: at for key, at in self._looked_at.items() if key in keys}
         self._codes = {key: code for key, code in self._codes.items() if key in keys}
         written = {update.job for update in outcome.groups}
@@ -78,7 +77,7 @@ class HintConditions:
         self._looked_at.update(dict.fromkeys(due, now))
         found: list[PodGroupUpdate] = []
         for key in sorted(due, key=keys.__getitem__):
-            blocker, group = shown.named(blockers.nearest(keys[key])), jobs.groups[keys[key]]
+            blocker, group = nearest.of(keys[key]), jobs.groups[keys[key]]
             code, text = code_of(blocker), hint_of(blocker, whole=True)
             if not text:
                 continue
@@ -97,9 +96,9 @@ class HintConditions:
         return max(1, int(most / self._cost)) if self._cost * GROUPS_MAX > most else GROUPS_MAX
 
 
-def _not_begun(outcome: Outcome, blockers: Blockers) -> AnyArray:
+def _not_begun(nearest: NearestBlockers) -> AnyArray:
     """Return the rows of the jobs that wait and have not begun to run."""
-    jobs, rows = outcome.tables.jobs, blockers.waiting
+    jobs, rows = nearest.outcome.tables.jobs, nearest.waiting
     rows = rows[np.isin(jobs.phase[rows], (PENDING_PHASE, INQUEUE_PHASE))]
     # The phase of a gang of KAI's says nothing.
     runs = (jobs.counts[rows] @ HELD).astype(bool)

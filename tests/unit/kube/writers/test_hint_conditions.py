@@ -136,8 +136,7 @@ def test_a_cycle_asks_about_the_groups_that_it_examines_and_no_others(monkeypatc
         asked.append(key)
         return key == "ns/g000"
 
-    for module in ("kube.writers.hint_conditions", "reasons.nearest"):
-        monkeypatch.setattr(f"pumice.{module}.Blockers", Counted)
+    monkeypatch.setattr("pumice.reasons.nearest.Blockers", Counted)
     assert len(HintConditions(is_busy, Recorder(), Clock()).updates(outcome)) == GROUPS_MAX
     assert (len(made), len(asked)) == (1, GROUPS_MAX + 1)
 

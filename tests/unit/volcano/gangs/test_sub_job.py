@@ -8,7 +8,7 @@ import pytest
 
 from pumice.framework.memo import Memo
 from pumice.model.events import Object
-from pumice.reasons.nearest import nearest_of, why_pods_wait
+from pumice.reasons.nearest import NearestBlockers, why_pods_wait
 from pumice.testing.build import Ran, cluster, node, podgroup, pods, queue, resource, run
 from tests.unit.volcano.evicting import gang as running_gang
 
@@ -34,7 +34,7 @@ def all_that_is_said(ran: Ran) -> list[Any]:
     undone = [outcome.trace.undone_of(job) for job in outcome.live_jobs.nonzero()[0].tolist()]
     traces = [last_trial and [each.tolist() for each in last_trial] for last_trial in undone]
     reports = outcome.groups, list(outcome.notices()), outcome.entries, traces
-    return [ran.decisions, *reports, nearest_of(outcome), why_pods_wait(outcome)]
+    return [ran.decisions, *reports, NearestBlockers(outcome).by_key(), why_pods_wait(NearestBlockers(outcome))]
 
 
 @pytest.mark.parametrize(

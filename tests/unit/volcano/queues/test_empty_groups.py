@@ -11,6 +11,7 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Seen
 from pumice.reasons.hints import hints
+from pumice.reasons.nearest import NearestBlockers
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, node, podgroup, pods, policy, queue, resource, run
 from tests.plain_models import MANY_WORLDS
@@ -52,7 +53,7 @@ def test_without_the_switch_it_is_kept_and_the_hint_names_the_holder(name: str) 
     for at in (0.0, 600.0, 1e6):
         ran = step(store, under, memo, at)
         assert not is_admitted(ran, "waits")
-    assert "ns/empty, which has no pods" in hints(ran.outcome)["ns/waits"]
+    assert "ns/empty, which has no pods" in hints(NearestBlockers(ran.outcome))["ns/waits"]
 
 
 def test_a_group_whose_pods_come_holds_its_queue_again() -> None:
