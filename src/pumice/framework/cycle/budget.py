@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
@@ -89,6 +90,14 @@ class _OfCycle:
         self._steps = max(self._steps - max(steps - of_reserve, 0), 0)
 
 
+@dataclass(slots=True)
+class _FirstJob:
+    """The job of an account that took steps first. ``allowed``: what it may still take out of the reserve."""
+
+    row: int
+    allowed: int
+
+
 class Budget:
     """The steps of the current action. ``rows``: the jobs that wait for it, (J,). ``steps``: its ``maxSearchSteps``;
     below 1 there is no limit. ``least``: how many steps an account has, as far as the reserve goes, if it begins with a
@@ -97,8 +106,7 @@ class Budget:
     def __init__(
         self, ssn: Session, rows: AnyArray, steps: int, *, least: Callable[[int], int] = lambda _: FLOOR, of: str = ""
     ) -> None:
-        self._least = least
-        self._ssn, self._action = ssn, ssn.trace.action
+        self._least, self._ssn, self._action = least, ssn, ssn.trace.action
         self._name = f"{self._action} {of}" if of else self._action
         self._limited = steps > 0
         self._of_cycle = ssn.shared(_OfCycle, lambda: _OfCycle(ssn.policy.searching_actions))
@@ -113,10 +121,9 @@ class Budget:
         self._left: dict[Account, int] = {}
         self._spent: dict[Account, int] = {}
         self._beyond: dict[Account, int] = {}  # what it has beyond its part
-        self._allowed: dict[Account, int] = {}  # what its first job may still take out of the reserve
+        self._first: dict[Account, _FirstJob] = {}
         self._paid: set[Hashable] = set()
         self._seen: set[Hashable] = set()
-        self._first_of: dict[Account, int] = {}  # the job that spent first
         self._cut: dict[Account, dict[int, None]] = {}
         self._resume = self._resumed()
         self._was_cut = dict(self._resume)
@@ -234,8 +241,8 @@ class Budget:
         self.taken += steps
         if account is None or not self._limited or self._is_free:
             return True
-        if account not in self._first_of:
-            self._first_of[account], self._allowed[account] = self._job, self._allowance(account)
+        if account not in self._first:
+            self._first[account] = _FirstJob(self._job, self._allowance(account))
         if (missing := steps - self._left[account]) > 0:
             self._left[account] += self._from_reserve(account, missing)
         if self._left[account] < steps:
@@ -313,7 +320,8 @@ class Budget:
                 spent = self._spent.get(account, 0)
                 self._ssn.trace.tell_of_jobs(np.array(jobs), SearchCut(self._action, spent))
                 # A job that alone needs more than its account has must not hold back those after it.
-                alone = len(jobs) > 1 and self._first_of.get(account) == jobs[0]
+                first = self._first.get(account)
+                alone = len(jobs) > 1 and first is not None and first.row == jobs[0]
                 self._ssn.notes[self._key(account)] = float(self._digest(jobs[1] if alone else jobs[0]))
             # The account was worked off, so its note must go. The store drops a note that is NaN; one that is left out
             # stays.
@@ -378,7 +386,7 @@ class Budget:
             self._for_cut[_namespace(account)] -= found
         self._reserve -= more
         if found + more:
-            self._allowed[account] -= found + more
+            self._first[account].allowed -= found + more
         return found + more
 
     def _offered(self, account: Account) -> tuple[int, int]:
@@ -386,11 +394,11 @@ class Budget:
         cut, and of the rest."""
         # Taken when it is needed and not when the account begins: a storm whose jobs are refuted at once would hold the
         # whole reserve in every cycle.
-        if self._first_of.get(account, self._job) != self._job:
+        first = self._first.get(account) or _FirstJob(self._job, self._allowance(account))
+        if first.row != self._job:
             return 0, 0
-        allowed = self._allowed[account] if account in self._allowed else self._allowance(account)
-        for_cut = min(allowed, self._for_cut[_namespace(account)]) if account in self._was_cut else 0
-        return for_cut, min(allowed - for_cut, self._reserve)
+        for_cut = min(first.allowed, self._for_cut[_namespace(account)]) if account in self._was_cut else 0
+        return for_cut, min(first.allowed - for_cut, self._reserve)
 
     def _allowance(self, account: Account) -> int:
         """Return what the current job may take out of the reserve if it is the first of its account."""
