@@ -16,7 +16,7 @@ from pumice.kai.engine.counters import Tally, tally
 from pumice.kai.engine.equivalence import EqualJobs
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.placement.other_groups import place_other_groups
-from pumice.kai.engine.placement.place_part import placer
+from pumice.kai.engine.placement.place_part import NoPlacement, placer
 from pumice.kai.engine.placement.small_gang import place_small_gang, place_small_tree
 from pumice.kai.engine.tree_order import TreeOrder, waiting_jobs
 from pumice.placing.nominations import kept_nominations
@@ -68,7 +68,7 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
         tally(ssn, Tally.TRIED)
         with ssn.fault_scope(ssn.tables.jobs.uids[job]):
             refused = _allocate(ssn, small, trees, part)
-            if refused is not None:
+            if not isinstance(refused, NoPlacement):
                 equal.placed(job)
                 tally(ssn, Tally.PLACED)
                 # A job of which a bind was refused waits for the next cycle: the cluster knows something that this
@@ -77,16 +77,22 @@ def _allocate_in_order(ssn: Session, rows: AnyArray, budget: Budget, *, grow: bo
                     order.push(job)
             else:
                 cut = placer(ssn).is_grouped(job) and budget.is_cut()
-                equal.fails(job, placer(ssn).why, equal=not cut)
+                equal.fails(job, refused.why, equal=not cut)
                 order.drop(job, equal.leading)
                 failed.append(job)
     equal.tell()
     return failed
 
 
-def _allocate(ssn: Session, small: SmallGangs, trees: SmallTrees, part: Part) -> list[str] | None:
-    """Place and commit a chunk. Return the pods whose binding was refused, or None if the chunk found no place."""
+def _allocate(ssn: Session, small: SmallGangs, trees: SmallTrees, part: Part) -> list[str] | NoPlacement:
+    """Place and commit a chunk. Return the pods whose binding was refused, or why the chunk found no place."""
     with ssn.statement() as stmt:
-        placed = placer(ssn).place(stmt, part) or place_other_groups(ssn, stmt, part)
-        placed = placed or place_small_tree(ssn, trees, stmt, part.job) or place_small_gang(ssn, small, stmt, part)
-        return stmt.commit() if placed else None
+        against = placer(ssn).place(stmt, part)
+        # Whatever is tried beside the first way, the reason against the gang is what was found there.
+        if against is None or (
+            place_other_groups(ssn, stmt, part, against)
+            or place_small_tree(ssn, trees, stmt, part.job)
+            or place_small_gang(ssn, small, stmt, part)
+        ):
+            return stmt.commit()
+        return against

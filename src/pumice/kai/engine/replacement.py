@@ -107,7 +107,7 @@ class Replacement:
     def _place(self, part: Part, within: Bool) -> bool:
         """Place a part, all of it or nothing. Return False also if no step is left for it."""
         enough = self._steps.spend(steps_to_place(self._ssn, part.rows))
-        return enough and placer(self._ssn).place(self._stmt, part, within, virtual=True)
+        return enough and placer(self._ssn).place(self._stmt, part, within, virtual=True) is None
 
     def _room_of(self, chunk: Part) -> Bool:
         """Return the nodes to which a victim may go: those of the part, and all if it has a task without a GPU."""

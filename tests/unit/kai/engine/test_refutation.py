@@ -69,8 +69,8 @@ def test_a_gang_of_which_one_pod_set_has_no_domain_is_not_walked(
     assert bool(walked) is walks
 
 
-def noted(place: Callable[..., bool], into: list[Group]) -> Callable[..., bool]:
-    def noting(self: Placer, stmt: object, group: Group, *more: object) -> bool:
+def noted(place: Callable[..., object], into: list[Group]) -> Callable[..., object]:
+    def noting(self: Placer, stmt: object, group: Group, *more: object) -> object:
         into.append(group)
         return place(self, stmt, group, *more)
 

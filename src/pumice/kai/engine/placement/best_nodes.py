@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,13 +31,19 @@ from pumice.placing.prefetch import PrefetchedPlacements
 _ANYWHERE = Subset()
 
 
+class TaskScores(NamedTuple):
+    """``by_node`` (N,): the score of each node for a task, -inf where it cannot run. ``lacks``: what would help it, if
+    hooks about single tasks left no node."""
+
+    by_node: F64
+    lacks: tuple[Change, ...] = ()
+
+
 class BestNodes:
-    """Choose nodes in one session. ``why``: reason why the last task found no node."""
+    """Choose nodes in one session."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self.why: Blocker = NoRoom()
-        self._lacks: tuple[Change, ...] = ()  # what would help the last task that single hooks refused
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
         self._prefetched = PrefetchedPlacements(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
@@ -49,8 +56,8 @@ class BestNodes:
         bounds."""
         return not self._single and self._outside is None
 
-    def for_equal(self, rows: list[int], cls: int, within: Subset, *, virtual: bool) -> list[int]:
-        """Return nodes for the first of equal tasks, as many as all start at once, or all wait; [] if there is none.
+    def for_equal(self, rows: list[int], cls: int, within: Subset, *, virtual: bool) -> list[int] | Blocker:
+        """Return nodes for the first of equal tasks, as many as all start at once, or all wait; or why there is none.
 
         ``virtual``: the tasks are only pipelined. Call ``took`` once the tasks are on their nodes.
         """
@@ -81,17 +88,17 @@ class BestNodes:
         at_once = all(idle[which] > limit and future[which] > limit for which, limit in tables.classes.asked[cls])
         return at_once and not self.feasible.waits_for(Task(tables, row), node)
 
-    def scores(self, row: int, fit: ClassFit, within: Subset, also: Bool | None = None) -> F64 | None:
-        """Return the score of each node for a task, -inf where it cannot run, or None if it can run nowhere.
-        ``also``: nodes on which other conditions hold. Shape (N,)."""
+    def scores(self, row: int, fit: ClassFit, within: Subset, also: Bool | None = None) -> TaskScores | None:
+        """Return the scores of a task, or None if no node has room for its class. ``also``: nodes on which other
+        conditions hold. Shape (N,)."""
         fits = self._fits(fit, within, also)
         if not fits.any():
-            self.why = NoRoom()
             return None
         score: F64 = fit.score
+        lacks: tuple[Change, ...] = ()
         if self._single:
-            fits, score = self._of_task(row, fits, fit)
-        return np.where(fits, score if within.score is None else score + within.score, -np.inf)
+            fits, score, lacks = self._of_task(row, fits, fit)
+        return TaskScores(np.where(fits, score if within.score is None else score + within.score, -np.inf), lacks)
 
     def best(self, scores: F64) -> int:
         """Return the node with the highest score; of equal nodes the first by name."""
@@ -100,16 +107,21 @@ class BestNodes:
         # argmax returns the first of equal values, so with nodes in name order the first name wins.
         return int(self._by_name[scores[self._by_name].argmax()])
 
-    def no_node(self, row: int, score: float) -> Blocker:
+    def no_node(self, row: int, scores: TaskScores, score: float) -> Blocker:
         """Return why a task found no node, given the best score that was left. Raise a plugin's fault if a hook gave
         that score."""
         self.feasible.check_scores(Task(self._ssn.tables, row), score)
-        return NoNode(self._lacks)
+        return NoNode(scores.lacks)
 
     def _ahead(self, rows: list[int], cls: int) -> list[int]:
         """Return nodes for the first of equal tasks on all nodes, from placements that were prefetched."""
         question = ("prefetched by one sum", cls, self._ssn.tables.classes.identity(cls))
-        return self._prefetched.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
+
+        def choose(count: int) -> list[int]:
+            found = self._choose(rows, cls, _ANYWHERE, count)
+            return [] if isinstance(found, Blocker) else found
+
+        return self._prefetched.next(question, len(rows), choose)
 
     def _sole(self, cls: int, within: Subset) -> int:
         """Return the only node with room for tasks of a class, or -1 if there is none or more than one."""
@@ -121,19 +133,19 @@ class BestNodes:
                 room &= mask
         return int(room.argmax()) if np.count_nonzero(room) == 1 else -1
 
-    def _choose(self, rows: list[int], cls: int, within: Subset, count: int = 0) -> list[int]:
-        """Return nodes for the first of equal tasks: as many as all start at once, or all wait.
+    def _choose(self, rows: list[int], cls: int, within: Subset, count: int = 0) -> list[int] | Blocker:
+        """Return nodes for the first of equal tasks, as many as all start at once, or all wait; or why there is none.
 
         ``count``: how many to look for, if more equal tasks follow; 0: the number of tasks.
         """
         fit, count = self.feasible.of(cls), count or len(rows)
-        scores = self.scores(rows[0], fit, within)
-        if scores is None:
-            return []
+        found = self.scores(rows[0], fit, within)
+        if found is None:
+            return NoRoom()
+        scores = found.by_node
         node = self.best(scores)
         if not isfinite(scores[node]):
-            self.why = self.no_node(rows[0], scores[node])
-            return []
+            return self.no_node(rows[0], found, scores[node])
         if count == 1 or (self._single and len(rows) == 1):
             return [node]
         if not self._single:
@@ -152,15 +164,17 @@ class BestNodes:
                 fits &= mask
         return fits
 
-    def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64]:
-        """Return filters and scores of hooks that read single tasks."""
+    def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64, tuple[Change, ...]]:
+        """Return filters and scores of hooks that read single tasks, and what would help if the filters leave no
+        node."""
         ssn, task, nodes = self._ssn, Task(self._ssn.tables, row), self.feasible.all_nodes
+        lacks: tuple[Change, ...] = ()
         for filter_result in ssn.ask(points.task_filters, task, nodes):
             before, fits = fits, fits & (filter_result.codes == 0)
             if before.any() and not fits.any():
-                self._lacks = filter_result.changes_of_most(before)
+                lacks = filter_result.changes_of_most(before)
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
-        return fits, np.broadcast_to(score, fits.shape)
+        return fits, np.broadcast_to(score, fits.shape), lacks
 
     def _pick(self, cls: int, fit: ClassFit, scores: F64, within: Subset, count: int) -> list[int]:
         """Return nodes for up to ``count`` equal tasks in order, as many as all start at once or all wait."""

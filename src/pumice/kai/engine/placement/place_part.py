@@ -5,9 +5,10 @@ Equal tasks are placed in one operation. Source: KAI allocate (common/allocate.g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -48,35 +49,44 @@ _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 #: Reason of a part that was not tried, because the search was cut off before it.
 _NOT_TRIED: Blocker = SearchCut("", 0)
 
+_Reason = TypeVar("_Reason")
+
+
+class NoPlacement(NamedTuple):
+    """Why a part was not placed. ``subs``: its pod sets that found no place, () if it was refused as a whole.
+    ``finding``: what equal parts of other jobs would find too, if that is known."""
+
+    why: Blocker
+    subs: tuple[int, ...] = ()
+    finding: NoPlace | None = None
+
 
 class Placer:
     """Place parts of jobs in one session.
 
-    ``why``: reason why the last part was not placed. ``failed``: pod sets of it that found no place, () if the part was
-    placed, or was refused as a whole. ``as_promised``: place a task on its nominated node if possible,
-    because other tasks were evicted from there for it.
+    ``as_promised``: place a task on its nominated node if possible, because other tasks were evicted from there for it.
     """
 
     def __init__(self, ssn: Session) -> None:
-        self.ssn, self.why, self.as_promised = ssn, _NOT_TRIED, False
-        self.failed: tuple[int, ...] = ()
+        self.ssn, self.as_promised = ssn, False
         self._best = BestNodes(ssn)
         self.feasible = self._best.feasible
         devices = ssn.ledger.devices
         self._shared = SharedGpus(ssn, devices, self._best) if devices is not None else None
         self._steps, self._is_counted = steps_of(ssn), False
         self._without_place = PartsWithoutPlace(ssn, self.feasible) if self.is_by_class else None
-        self._lack = NoPlace(-1, 0, NoRoom())  # of the pod set that failed last
 
-    def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
-        """Place all tasks of a part, or none.
+    def place(
+        self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False
+    ) -> NoPlacement | None:
+        """Place all tasks of a part, or none. Return why it is not placed, or None if it is.
 
         ``within`` (N,): allowed nodes. ``virtual``: simulate; all tasks become pipelined, and tasks of the part that
         were evicted may keep their node.
         """
-        self.failed = ()
-        if not self._may_take(part):
-            return False
+        refused = self._refused(part)
+        if refused is not None:
+            return NoPlacement(refused)
         grouped = self.is_grouped(part.job)
         # A part that is placed once, on all nodes, is no search.
         self._is_counted = virtual or grouped
@@ -85,38 +95,37 @@ class Placer:
         shared = self._without_place if is_plain and len(part.rows) > 1 else None
         known = shared.of(part) if shared is not None else None
         if known is not None:
-            self._fail_like(part, known)
-            return False
-        if not self._place_all(stmt, part, Subset(within), virtual):
-            if shared is not None:
-                shared.keep(part, self._lack)
-            return False
+            return self._of_finding(known, active_of(self.ssn.tables, known.sub) + known.placed)
+        against = self._place_all(stmt, part, Subset(within), virtual)
+        if against is not None:
+            if shared is not None and against.finding is not None:
+                shared.keep(part, against.finding)
+            return against
         # In a simulation all tasks are pipelined anyway.
         if not virtual:
             self._all_or_wait(stmt, part)
-        return True
+        return None
 
-    def _place_all(self, stmt: Statement, part: Part, within: Subset, virtual: bool) -> bool:
-        """Place all tasks of a part, or none. Return False, with ``failed`` set, if one finds no node."""
+    def _place_all(self, stmt: Statement, part: Part, within: Subset, virtual: bool) -> NoPlacement | None:
+        """Place all tasks of a part, or none. Return why one finds no node, or None."""
         with stmt.trial() as trial:
             if self.is_grouped(part.job):
-                active = partial(active_of, self.ssn.tables)
-                group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
-                lacking = lacks_domain(self.ssn, group, within)
-                if lacking is not None:
-                    self.why, self.failed = Domain(), (lacking.sub,)
-                    return False
-                if not self._place_group(stmt, group, within, virtual):
-                    return False
-            elif not all(self._place_pod_set(stmt, *each, within, virtual) for each in part.tasks.items()):
-                return False
-            trial.keep()
-        return True
+                against = self._place_grouped(stmt, part, within, virtual)
+            else:
+                against = _first(self._place_pod_set(stmt, *each, within, virtual) for each in part.tasks.items())
+            if against is None:
+                trial.keep()
+            return against
 
-    def _fail_like(self, part: Part, found: NoPlace) -> None:
-        """Set ``why`` and ``failed`` as if the part had been tried."""
-        active = active_of(self.ssn.tables, found.sub) + found.placed
-        self.why, self.failed = self._of_gang(found, active), (found.sub,)
+    def _place_grouped(self, stmt: Statement, part: Part, within: Subset, virtual: bool) -> NoPlacement | None:
+        """Place the tasks of a part of a job with a topology or nested sub-groups. Return why one finds no node, or
+        None."""
+        active = partial(active_of, self.ssn.tables)
+        group = groups_of(self.ssn.tables, part, partial(in_order, self.ssn, active=active))
+        lacking = lacks_domain(self.ssn, group, within)
+        if lacking is not None:
+            return NoPlacement(Domain(), (lacking.sub,))
+        return self._place_group(stmt, group, within, virtual)
 
     @property
     def is_by_class(self) -> bool:
@@ -134,7 +143,7 @@ class Placer:
         Equal to a virtual ``place`` if ``is_by_class`` is True, the part is not grouped, and no other node has room.
         """
         row = part.rows[0]
-        if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
+        if self._refused(part) is not None or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
             return False
         cls = int(self.ssn.tables.tasks.cls[row])
         return self.feasible.has_room(cls, node) and stmt.pipeline([row], [node]) is None
@@ -145,19 +154,17 @@ class Placer:
         classes = set(self.ssn.tables.tasks.cls[part.rows].tolist())
         return not all(np.count_nonzero(self.feasible.capacity(cls)[within] > 0) for cls in classes)
 
-    def _may_take(self, part: Part) -> bool:
-        """Return True if the queue may take the part; else set ``why``."""
+    def _refused(self, part: Part) -> Blocker | None:
+        """Return why the queue may not take a part, or None."""
         ssn, job = self.ssn, part.job
         queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
         reason = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job]))
-        against = over_limit(queue.name, reason) if reason else None
-        if against is None and not ssn.has(may_take):
-            # With Volcano's policy no plugin answers ``may_take``; its plugins are asked about tasks instead.
-            against = self._refused(queue, part)
-        self.why = against or _NOT_TRIED
-        return against is None
+        if reason:
+            return over_limit(queue.name, reason)
+        # With Volcano's policy no plugin answers ``may_take``; its plugins are asked about tasks instead.
+        return None if ssn.has(may_take) else self._tasks_refused(queue, part)
 
-    def _refused(self, queue: Queue, part: Part) -> Blocker | None:
+    def _tasks_refused(self, queue: Queue, part: Part) -> Blocker | None:
         """Return why the queue does not take all tasks of a part, or None."""
         allowed = self.ssn.ask(points.tasks_allowed, queue, TaskRows(self.ssn.tables, np.array(part.rows)))
         if allowed.tasks >= len(part.rows):
@@ -184,14 +191,14 @@ class Placer:
         # hence the difference.
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
-    def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
-        """Place all tasks of a group in the first node subset that takes it. Return False if none does or no steps are
-        left."""
+    def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> NoPlacement | None:
+        """Place all tasks of a group in the first node subset that takes it. Return why none does, also if no steps are
+        left, or None."""
+        cut = NoPlacement(_NOT_TRIED)
         if not self._steps.spend(SUBSET_STEPS):
-            return False
+            return cut
         found = self.ssn.ask(node_subsets, group, within)
-        if not found:
-            self.why, self.failed = Domain(), subs_in(group)
+        against = cut if found else NoPlacement(Domain(), subs_in(group))
         # In the order of the plugin, and the first that works: the plugin topology offers narrow domains before wide
         # ones.
         for subset in found:
@@ -199,32 +206,39 @@ class Placer:
             if subset.nodes is not None and lacks_room(
                 self.ssn, self.feasible, self.ssn.tables.tasks.cls[list(group.rows)], subset.nodes
             ):
-                self.why, self.failed = NoRoom(), subs_in(group)
+                against = NoPlacement(NoRoom(), subs_in(group))
                 continue
             if not self._steps.spend(SUBSET_STEPS):
-                return False
+                return against
             with stmt.trial() as trial:
                 if group.sub >= 0:
-                    placed = self._place_pod_set(stmt, group.sub, group.rows, subset, virtual)
+                    tried = self._place_pod_set(stmt, group.sub, group.rows, subset, virtual)
                 else:
-                    placed = all(self._place_group(stmt, each, subset, virtual) for each in group.inside)
-                if placed:
+                    tried = _first(self._place_group(stmt, each, subset, virtual) for each in group.inside)
+                if tried is None:
                     trial.keep()
-                    return True
-        return False
+                    return None
+            # Where the search was cut off, what it found before says more.
+            against = against if tried == cut else tried
+        return against
 
-    def _place_pod_set(self, stmt: Statement, sub: int, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
-        """Place the tasks of a pod set. Return False, with ``failed`` set, if one finds no node."""
-        placed = self._place_tasks(stmt, rows, within, virtual)
-        if not placed:
-            self.failed = (sub,)
-            # A simulation reports nothing of single pods.
-            if not virtual:
-                tables = self.ssn.tables
-                count = int(np.count_nonzero(tables.tasks.status[list(rows)] != PENDING))
-                self._lack = NoPlace(sub, count, self.why)
-                self.why = self._of_gang(self._lack, active_of(tables, sub))
-        return placed
+    def _place_pod_set(
+        self, stmt: Statement, sub: int, rows: Sequence[int], within: Subset, virtual: bool
+    ) -> NoPlacement | None:
+        """Place the tasks of a pod set. Return why one finds no node, or None."""
+        why = self._place_tasks(stmt, rows, within, virtual)
+        if why is None:
+            return None
+        # A simulation reports nothing of single pods.
+        if virtual:
+            return NoPlacement(why, (sub,))
+        tables = self.ssn.tables
+        count = int(np.count_nonzero(tables.tasks.status[list(rows)] != PENDING))
+        return self._of_finding(NoPlace(sub, count, why), active_of(tables, sub))
+
+    def _of_finding(self, found: NoPlace, active: int) -> NoPlacement:
+        """Return why a part with this pod set is not placed. ``active``: as for ``_of_gang``."""
+        return NoPlacement(self._of_gang(found, active), (found.sub,), found)
 
     def _of_gang(self, found: NoPlace, active: int) -> Blocker:
         """Return why a pod set finds no place: for one below its minimum with the number of its tasks that were placed
@@ -241,74 +255,75 @@ class Placer:
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
-    def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
-        """Place the tasks of a pod set, runs of equal tasks together."""
+    def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> Blocker | None:
+        """Place the tasks of a pod set, runs of equal tasks together. Return why one finds no node, or None."""
         tasks = self.ssn.tables.tasks
         # Each task has a node of its own then, so equal tasks cannot be chosen together.
         if self.as_promised:
-            return all(self._place_as_promised(stmt, row, within, virtual) for row in rows)
+            return _first(self._place_as_promised(stmt, row, within, virtual) for row in rows)
         if len(rows) == 1:
             return self._place_equal(stmt, list(rows), int(tasks.cls[rows[0]]), within, virtual)
-        for cls, equal in groupby(rows, key=tasks.cls.__getitem__):
-            if not self._place_equal(stmt, list(equal), int(cls), within, virtual):
-                return False
-        return True
+        runs = groupby(rows, key=tasks.cls.__getitem__)
+        return _first(self._place_equal(stmt, list(equal), int(cls), within, virtual) for cls, equal in runs)
 
-    def _place_as_promised(self, stmt: Statement, row: int, within: Subset, virtual: bool) -> bool:
-        """Place a task on its nominated node, or else anywhere within the subset."""
+    def _place_as_promised(self, stmt: Statement, row: int, within: Subset, virtual: bool) -> Blocker | None:
+        """Place a task on its nominated node, or else anywhere within the subset. Return why it finds no node, or
+        None."""
         tables = self.ssn.tables
         cls, node = int(tables.tasks.cls[row]), int(tables.tasks.nominated[row])
         if node >= 0 and (within.nodes is None or within.nodes[node]):
             there = np.zeros(tables.nodes.capacity, dtype=bool)
             there[node] = True
-            if self._place_equal(stmt, [row], cls, Subset(there, within.score), virtual):
-                return True
+            if self._place_equal(stmt, [row], cls, Subset(there, within.score), virtual) is None:
+                return None
         return self._place_equal(stmt, [row], cls, within, virtual)
 
-    def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
-        """Place tasks of one class. Return False, with ``why`` set, if one finds no node."""
+    def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> Blocker | None:
+        """Place tasks of one class. Return why one finds no node, or None."""
         unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
         # One task speaks for its class, since all of ``rows`` are equal.
         if unfit is not None:
-            self.why = Refused(TASK, unfit.reason)
-            return False
+            return Refused(TASK, unfit.reason)
         share = self._shared.share_of(cls) if self._shared is not None else None
         if share is not None:
-            return all(self._place_shared(stmt, row, share, within, virtual) for row in rows)
+            return _first(self._place_shared(stmt, row, share, within, virtual) for row in rows)
         while rows:
             nodes = self._best.for_equal(rows, cls, within, virtual=virtual)
-            if not nodes:
-                self.why = self._best.why
-                return False
+            if isinstance(nodes, Blocker):
+                return nodes
             # One answer for the whole run: all start, or wait, like the first.
             at_once = not virtual and self._best.starts_at_once(rows[0], cls, nodes[0])
-            if not self._put(stmt, rows[: len(nodes)], nodes, at_once=at_once):
-                return False
+            refused = self._put(stmt, rows[: len(nodes)], nodes, at_once=at_once)
+            if refused is not None:
+                return refused
             self._best.took(len(nodes))
             rows = rows[len(nodes) :]
-        return True
+        return None
 
-    def _place_shared(self, stmt: Statement, row: int, share: GpuShare, within: Subset, virtual: bool) -> bool:
-        """Place a task that shares GPUs. Return False, with ``why`` set, if no devices have room for it, and if no step
-        is left."""
+    def _place_shared(
+        self, stmt: Statement, row: int, share: GpuShare, within: Subset, virtual: bool
+    ) -> Blocker | None:
+        """Place a task that shares GPUs. Return why no devices have room for it, also if no step is left, or None."""
         assert self._shared is not None
         if self._is_counted and not self._steps.spend(SHARED_TASK_STEPS):
-            return False
-        why = self._shared.place(stmt, row, share, within, virtual=virtual)
-        self.why = why or self.why
-        return why is None
+            return _NOT_TRIED
+        return self._shared.place(stmt, row, share, within, virtual=virtual)
 
-    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> bool:
-        """Place tasks of one pod set; evicted tasks keep their node or are moved. Return False, with ``why`` set, if a
-        plugin refuses."""
+    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> Blocker | None:
+        """Place tasks of one pod set; evicted tasks keep their node or are moved. Return why a plugin refuses, or
+        None."""
         tasks = self.ssn.tables.tasks
         left = tasks.status[rows] == _RELEASING
         if not left.any():
             refusal = (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
-            self.why = Refused(PLACEMENT, refusal.reason) if refusal is not None else self.why
-            return refusal is None
+            return Refused(PLACEMENT, refusal.reason) if refusal is not None else None
         place_again(self.ssn, stmt, rows, nodes)
-        return True
+        return None
+
+
+def _first(reasons: Iterable[_Reason | None]) -> _Reason | None:
+    """Return the first reason against something, and ask for no other after it; None if there is none."""
+    return next((each for each in reasons if each is not None), None)
 
 
 def placer(ssn: Session) -> Placer:

@@ -18,7 +18,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.kai.engine.groups import Subset
 from pumice.kai.engine.placement.best_nodes import BestNodes
 from pumice.kai.engine.points import device_order, may_take
-from pumice.model.blockers import PLACEMENT, Blocker, Refused
+from pumice.model.blockers import PLACEMENT, Blocker, NoRoom, Refused
 from pumice.model.devices.gpu import GPU_RESOURCE, GpuShare
 
 
@@ -37,9 +37,10 @@ class SharedGpus:
         best = self._best
         fit = best.feasible.of(int(self._ssn.tables.tasks.cls[row]))
         room = self._devices_for(share) >= share.devices
-        scores = best.scores(row, fit, within, room & self._within_quota(row, share))
-        if scores is None:
-            return best.why
+        found = best.scores(row, fit, within, room & self._within_quota(row, share))
+        if found is None:
+            return NoRoom()
+        scores = found.by_node
         while isfinite(scores[node := best.best(scores)]):
             choice = self._devices.choose(node, share, partial(self._order_of, row, node))
             if choice is not None:
@@ -47,7 +48,7 @@ class SharedGpus:
             # Counts are an upper bound: a node may have room on devices that cannot be combined. Then the next node is
             # tried.
             scores[node] = -np.inf
-        return best.no_node(row, scores[node])
+        return best.no_node(row, found, scores[node])
 
     def _devices_for(self, share: GpuShare) -> AnyArray:
         """Return on how many devices of each node a share has room. Shape (N,). Read-only."""

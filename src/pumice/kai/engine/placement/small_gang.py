@@ -52,7 +52,6 @@ def _put(ssn: Session, stmt: Statement, job: int, found: Searched, least: int) -
     """Place tasks where a search found room for them, up to the first that is refused, and at ``least`` so many. Return
     False with nothing changed."""
     placing, tables = placer(ssn), ssn.tables
-    why = placing.why
     if found.cut is not None:
         ssn.trace.tell_of_jobs(np.array([job]), found.cut)
     if not found.places:
@@ -62,9 +61,7 @@ def _put(ssn: Session, stmt: Statement, job: int, found: Searched, least: int) -
             there = np.zeros(tables.nodes.capacity, dtype=bool)
             there[node] = True
             # The search has counted resources only. Here the plugins answer, and one may refuse the node that it chose.
-            if not placing.place(stmt, Part(job, {int(tables.tasks.sub[row]): [row]}), there):
-                # The reasons against the gang are those that were found pod by pod.
-                placing.why = why
+            if placing.place(stmt, Part(job, {int(tables.tasks.sub[row]): [row]}), there) is not None:
                 if placed < least:
                     return False
                 break
