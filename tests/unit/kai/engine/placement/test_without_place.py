@@ -18,6 +18,7 @@ from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
 from pumice.model.workloads.gang import SubGroup
+from pumice.ours.plugins.gpuplacement import POLICIES, PRICED, RANDOM
 from pumice.runtime.policy.languages import builtin_registry
 from pumice.state.store import Store
 from tests.unit.kai.cluster import GPU, NOW, PLUGINS, Planner, job, node, policy, queue, store
@@ -66,6 +67,30 @@ def test_equal_gangs_of_many_queues_are_tried_once(kinds: int, monkeypatch: pyte
     assert counted.tasks == 8
     assert findings(found, ALLOCATE, memo) == first
     assert counted.tasks == 8, "nothing has moved since"
+
+
+def gpu_placement(by: str) -> Policy:
+    """KAI's policy with the plugin of ours that chooses nodes and devices."""
+    ours = {"name": "gpuplacement", "arguments": {"policy": by}}
+    return policy(["allocate"], [*(name for name in PLUGINS if name != "nodeplacement"), ours])
+
+
+@pytest.mark.parametrize(
+    ("by", "placed"),
+    [pytest.param(by, 8, id=by) for by in POLICIES if by not in (RANDOM, PRICED)]
+    # Scores of single tasks may differ between equal ones.
+    + [pytest.param(by, 3 * 8, id=by) for by in (RANDOM, PRICED)],
+)
+def test_equal_gangs_under_gpuplacement_find_what_they_find_in_a_cycle_that_keeps_nothing(
+    by: str, placed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queues, counted = [queue(f"q{i}") for i in range(4)], Counted(monkeypatch)
+    fits, gangs = job("fits", "q3", [""] * 3, age=9.0), [mixed(f"g{i}", f"q{i}", 9) for i in range(3)]
+    found = store(node("a", 5), node("b", 6), *queues, fits, *gangs)
+    shared = findings(found, gpu_placement(by), Memo())
+    assert counted.tasks == 3 + placed and len(shared[1]) == 3
+    assert findings(found, gpu_placement(by), Memo(keeps=False)) == shared
+    assert counted.tasks == 3 + placed + 3 + 3 * 8
 
 
 def test_they_are_tried_again_once_a_node_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
