@@ -120,6 +120,7 @@ _HOSTILE = (
     ("claims", "100 claims, each for more devices that agree in an attribute than a node has", 100),
     ("lists", "300 pods with lists of each kind, as long as they may be and ten times longer", 300),
     ("cel", "100 claims with selectors of their own, over 8,000 devices that differ", 100),
+    ("patterns", "100 claims with patterns of their own, as large as they may be and larger, over 8,000 devices", 100),
 )
 _KAI_HOSTILE = (
     ("tries", "300 gangs over 50 queues, each of two pods that must share a node and do not fit on one", 600),

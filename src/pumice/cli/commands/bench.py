@@ -29,7 +29,7 @@ UNLIKE = (
 )
 #: What a tenant may create to stop the scheduler, for either language.
 HOSTILE = (
-    *("hostile-topology", "hostile-victims", "hostile-claims", "hostile-lists", "hostile-cel"),
+    *("hostile-topology", "hostile-victims", "hostile-claims", "hostile-lists", "hostile-cel", "hostile-patterns"),
     *(f"hostile-{kind}{cluster}" for kind in UNLIKE for cluster in ("", "-full")),
 )
 KAI_HOSTILE = tuple(f"kai-{name}" for name in (*HOSTILE, "hostile-tries", "hostile-groups"))

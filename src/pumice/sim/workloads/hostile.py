@@ -266,6 +266,7 @@ HOSTILE: dict[str, Scenario] = {
     "hostile-claims": Scenario(_devices("claims"), devices=True),
     "hostile-lists": Scenario(_lists),
     "hostile-cel": Scenario(_devices("cel"), devices=True),
+    "hostile-patterns": Scenario(_devices("patterns"), devices=True),
     **{f"hostile-{kind}": Scenario(_unlike(kind)) for kind in UNLIKE},
     **{f"hostile-{kind}-full": Scenario(_unlike(kind), full=True) for kind in UNLIKE},
 }

@@ -56,10 +56,26 @@ def _selecting(namespace: str, i: int) -> Raw:
         f"[{numbers}].exists(a, device.attributes['{DRIVER}'].number == a)",
         " || ".join(f"device.attributes['{DRIVER}'].number == {1_000_000 + i + k}" for k in range(30)),
     )
-    selectors = [{"cel": {"expression": expressions[i % len(expressions)]}}]
-    return _claim(
-        namespace, i, {"requests": [{"name": "r", "exactly": {"deviceClassName": CLASS, "selectors": selectors}}]}
+    return _selected(namespace, i, expressions[i % len(expressions)])
+
+
+def _matching(namespace: str, i: int) -> Raw:
+    """Return a claim with patterns that no other claim has: one about as large as it may be; one that is larger; many
+    in one selector; one for each of 200 numbers."""
+    value, numbers = f"device.attributes['{DRIVER}'].half", ", ".join(map(str, range(200)))
+    expressions = (
+        f"{value}.matches(r'\\pL{{8}}{i}')",
+        f"{value}.matches(r'\\pL{{100}}{i}')",
+        " || ".join(f"{value}.matches('[a-z]{{{30 + k}}}{i}')" for k in range(25)),
+        f"[{numbers}].exists(a, {value}.matches('[a-z]{{30}}{i}') && a < 0)",
     )
+    return _selected(namespace, i, expressions[i % len(expressions)])
+
+
+def _selected(namespace: str, i: int, expression: str) -> Raw:
+    """Return a claim for one device that a selector takes."""
+    exactly = {"deviceClassName": CLASS, "selectors": [{"cel": {"expression": expression}}]}
+    return _claim(namespace, i, {"requests": [{"name": "r", "exactly": exactly}]})
 
 
 def _claim(namespace: str, i: int, devices: Raw) -> Raw:
@@ -73,4 +89,4 @@ def _claim(namespace: str, i: int, devices: Raw) -> Raw:
 
 
 #: By kind the claim with a number.
-DEVICES: dict[str, Callable[[str, int], Raw]] = {"claims": _agreeing, "cel": _selecting}
+DEVICES: dict[str, Callable[[str, int], Raw]] = {"claims": _agreeing, "cel": _selecting, "patterns": _matching}
