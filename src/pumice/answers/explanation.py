@@ -34,6 +34,8 @@ _HOLDS = (Code.GATE, Code.QUEUE_CLOSED)
 #: Codes that no change of the cluster lifts.
 _WRONG = (Code.MISSING, Code.UNREADABLE)
 _NAMES_MAX = 3
+#: Of answers without a search.
+_PROVEN = MappingProxyType({"is_checked": True, "is_smallest": True})
 
 
 class Verdict(StrEnum):
@@ -70,13 +72,13 @@ class Part(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """Why a job waits. ``parts``: without all of them it starts, without some of them it does not, if ``is_checked``.
-    ``not_because``: what was lifted in trials and need not be. ``trials``: how many cycles were run on changed
-    clusters; ``is_cut``: they ran out, so that ways out may be missing. ``waited_s``: seconds since it was created,
-    None where that is not known. ``place``: in its queue, None for a job that does not wait. ``each``: what every
-    one of its pods asks for of the resource that it is counted in, in the units of the core, None where they differ.
-    ``shown``: what people call the job. ``wait``: how long until it starts if nothing is changed, None where no end of
-    a running job helps, or ways out were not asked for."""
+    """Why a job waits. ``parts``: without all of them it starts, without some of them it does not, if ``is_checked``,
+    and without no fewer obstacles, if ``is_smallest``. ``not_because``: what was lifted in trials and need not be.
+    ``trials``: how many cycles were run on changed clusters; ``is_cut``: they ran out, so that ways out may be missing.
+    ``waited_s``: seconds since it was created, None where that is not known. ``place``: in its queue, None for a job
+    that does not wait. ``each``: what every one of its pods asks for of the resource that it is counted in, in the
+    units of the core, None where they differ. ``shown``: what people call the job. ``wait``: how long until it starts
+    if nothing is changed, None where no end of a running job helps, or ways out were not asked for."""
 
     job: str
     verdict: Verdict
@@ -89,6 +91,7 @@ class Explanation(Struct, frozen=True):
     ways: tuple[Way, ...] = ()
     trials: int = 0
     is_checked: bool = False
+    is_smallest: bool = False
     is_cut: bool = False
     waited_s: float | None = None
     place: Place | None = None
@@ -200,13 +203,13 @@ class _Answer:
             group = self.world.groups.get(self.job)
             text = "it has no pod that waits" if group is not None else "its PodGroup does not exist"
             return self._make(Verdict.UNKNOWN, (Part(Code.MISSING, "", text),))
-        return self._make(Verdict.NEVER, (_part(why),), is_checked=True)
+        return self._make(Verdict.NEVER, (_part(why),), **_PROVEN)
 
     def without_pods(self) -> Explanation:
         """Answer for a job of which no pod exists, or none that has not ended."""
         group = self.world.groups.get(self.job)
         least = group.min_member if group is not None else 1
-        return self._make(Verdict.NEVER, (_part(GangIncomplete("", 0, max(least, 1))),), is_checked=True)
+        return self._make(Verdict.NEVER, (_part(GangIncomplete("", 0, max(least, 1))),), **_PROVEN)
 
     def of_start(self, row: int) -> Explanation:
         """Answer for a job that starts in this cycle, or has started."""
@@ -214,11 +217,11 @@ class _Answer:
         reserved = next((each for each in said if isinstance(each, Reserved)), None)
         placed = self.trials.base.placed.get(self.job, 0)
         if reserved is not None:
-            return self._make(Verdict.STARTS, (self._part(reserved, Code.ROOM),), is_checked=True)
+            return self._make(Verdict.STARTS, (self._part(reserved, Code.ROOM),), **_PROVEN)
         text = f"{placed} of its pods get a node in this cycle" if placed else "each of its pods has a node"
         if waits_for_pods(self.world, self.job):
             text = "it is admitted in this cycle, and its pods are created then"
-        return self._make(Verdict.STARTS, (Part(Code.OTHER, "", text),), is_checked=True)
+        return self._make(Verdict.STARTS, (Part(Code.OTHER, "", text),), **_PROVEN)
 
     def _part(self, said: Blocker, code: Code) -> Part:
         return Part(code, "", self._shown.sentence(said), said)
@@ -275,6 +278,7 @@ class _Answer:
             ways=ways,
             trials=trials,
             is_checked=reason.is_minimal,
+            is_smallest=reason.is_smallest,
             is_cut=is_cut,
             waited_s=self.waited_s,
             place=place_of(self.trials, self.job),

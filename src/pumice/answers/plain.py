@@ -41,7 +41,13 @@ def described(found: Explanation, digest: str) -> dict[str, Any]:
         "not_because": list(found.not_because),
         "ways_out": list(map(_way, found.ways)),
         "wait": None if found.wait is None else _wait(found.wait),
-        "proof": {"digest": digest, "trials": found.trials, "minimal": found.is_checked, "cut": found.is_cut},
+        "proof": {
+            "digest": digest,
+            "trials": found.trials,
+            "minimal": found.is_checked,
+            "smallest": found.is_smallest,
+            "cut": found.is_cut,
+        },
     }
 
 

@@ -2,13 +2,15 @@
 
 The cycle's own blockers lead the search: the nearest is lifted, the next cycle names the next. What was lifted is then
 made minimal: of its subsets, smaller ones first, the first one without which the job starts is the reason. So that no
-part of a reason starts the job: each part was run. A scheduler is not monotone, which is why nothing is inferred from
-a larger or a smaller set. After U. Junker, QuickXplain (AAAI 2004), and the hitting sets of R. Reiter (1987).
+part of a reason starts the job: each part was run. At last the smaller sets of all obstacles that the job could have
+are run. A scheduler is not monotone, which is why nothing is inferred from a larger or a smaller set: where the trials
+do not suffice for all of them, the reason is not called smallest. After U. Junker, QuickXplain (AAAI 2004), and the
+hitting sets of R. Reiter (1987).
 """
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,28 +26,19 @@ _STEPS_MAX = 6
 #: A larger set is made smaller one by one, and not by all its subsets.
 _SUBSETS_OF_MAX = 5
 
-#: Obstacles of the cluster: without one more jobs may start, also before the one that is asked about.
-_OF_ALL_JOBS = {
-    Code.RESOURCE_QUOTA,
-    Code.QUEUE_CLOSED,
-    Code.QUEUE_LIMIT,
-    Code.QUEUE_SHARE,
-    Code.GUARANTEE,
-    Code.ADMISSION,
-    Code.AFFINITY,
-    Code.ROOM,
-}
-
 
 class Reason(Struct, frozen=True):
     """Why a job does not start. ``lifts``: without them together it does, and without a part of them it does not.
     ``blockers``: what the cycle says about each. ``tried``: obstacles that were lifted and need not be.
-    ``is_minimal``: every part was run; False where the trials ran out, or nothing was found."""
+    ``is_minimal``: every part was run. ``is_smallest``: so was every smaller set of the obstacles that the job could
+    have; that others come first, only alone or where it is in the reason. Both are False where nothing was found, and
+    where the trials ran out."""
 
     lifts: tuple[Lift, ...] = ()
     blockers: tuple[Blocker | None, ...] = ()
     tried: tuple[Lift, ...] = ()
     is_minimal: bool = False
+    is_smallest: bool = False
 
 
 class _Search:
@@ -64,6 +57,9 @@ class _Search:
             lift(draft, self.job, each)
         found = self.results[frozenset(lifts)] = self.trials.run(draft)
         return found
+
+    def was_run(self, lifts: tuple[Lift, ...]) -> bool:
+        return frozenset(lifts) in self.results
 
     def succeeds(self, lifts: tuple[Lift, ...]) -> bool:
         found = self.run(lifts)
@@ -119,65 +115,25 @@ class _Search:
             for part in combinations(lifts, size):
                 if self.succeeds(part):
                     return part, True
-                if self.trials.is_cut:
+                if not self.was_run(part):
                     return lifts, False
         return lifts, True
 
-    def fewer(self, smallest: tuple[Lift, ...], others: list[Lift]) -> tuple[Lift, ...]:
-        """Return a smaller set without which the job starts, past which the cycle led; empty for none.
-
-        One other obstacle may do in place of two, and two in place of three."""
-        # Not that others come first: where they are gone hardly anything is in the way.
-        order = [each for each in others if each.code is Code.ORDER]
-        rest = tuple(each for each in others if each not in order)
-        # Obstacles that are lifted for all jobs may let others in before this one, so those of its own are run apart.
-        parts = [
-            tuple(each for each in rest if (each.code in _OF_ALL_JOBS) is is_of_all) for is_of_all in (False, True)
-        ]
-        without_two = product(combinations(smallest, len(smallest) - 2), parts)
-        found = next((fewer for kept, part in without_two if (fewer := self.with_one(kept, part))), ())
-        found = found or self.with_one_room(smallest, rest)
-        if not found and len(smallest) > 2:
-            without_three = combinations(smallest, len(smallest) - 3)
-            found = next((fewer for kept in without_three if (fewer := self.with_two(kept, rest))), ())
-        return found or next(((each,) for each in order if self.succeeds((each,))), ())
-
-    def with_one(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
-        """Return these lifts with one other without which the job starts, found by halves; empty for none.
-
-        Where all others together do not help, one of them alone hardly does: it is not run."""
-        if not others or not self.succeeds((*lifts, *others)):
-            return ()
-        if len(others) == 1:
-            return (*lifts, *others)
-        half = len(others) // 2
-        return self.with_one(lifts, others[:half]) or self.with_one(lifts, others[half:])
-
-    def with_one_room(self, smallest: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
-        """Return obstacles of which one resource is in place of two without which the job starts; empty for none.
-
-        Some nodes lack two resources, and others only one: each is run by itself, for together with other obstacles it
-        may let others in before the job."""
-        lacking = [each for each in smallest if each.code is Code.ROOM]
-        kept = (tuple(each for each in smallest if each not in two) for two in combinations(lacking, 2))
-        rooms = [each for each in others if each.code is Code.ROOM]
-        return next((fewer for few, one in product(kept, rooms) if self.succeeds(fewer := (*few, one))), ())
-
-    def with_two(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
-        """Return these lifts with at most two others without which the job starts; empty for none."""
-        if not self.succeeds((*lifts, *others)):
-            return ()
-        found = (*lifts, *self.needed(lifts, others))
-        return found if len(found) <= len(lifts) + 2 and self.succeeds(found) else ()
-
-    def needed(self, lifts: tuple[Lift, ...], others: tuple[Lift, ...]) -> tuple[Lift, ...]:
-        """Return the others that are needed beside these lifts, found by halves. The job starts without all of them."""
-        if len(others) <= 1:
-            return others
-        half = len(others) // 2
-        second = () if self.succeeds((*lifts, *others[:half])) else self.needed((*lifts, *others[:half]), others[half:])
-        first = () if self.succeeds((*lifts, *second)) else self.needed((*lifts, *second), others[:half])
-        return (*first, *second)
+    def smaller(self, than: tuple[Lift, ...], candidates: list[Lift]) -> tuple[tuple[Lift, ...], bool]:
+        """Return the smallest set of candidates with fewer obstacles without which the job starts, empty for none, and
+        whether every smaller set was run."""
+        # What the cycle named comes first: of equal sets, that one has amounts and names in it. Without the other jobs
+        # that wait hardly anything is in the way, so the order comes last, and is taken alone or where it is in the
+        # reason already.
+        ordered = sorted(candidates, key=lambda each: (each.code is Code.ORDER, each not in self.said))
+        beside = [each for each in ordered if each.code is not Code.ORDER or each in than]
+        for size in range(1, len(than)):
+            for part in combinations(ordered if size == 1 else beside, size):
+                if self.succeeds(part):
+                    return part, True
+                if not self.was_run(part):
+                    return (), False
+        return (), True
 
 
 def reason_of(trials: Trials, job: str) -> Reason:
@@ -188,17 +144,15 @@ def reason_of(trials: Trials, job: str) -> Reason:
     if not found:
         return Reason(tried=tuple(search.said))
     smallest, is_minimal = search.smallest(found)
-    while len(smallest) > 1 and is_minimal:
-        fewer = search.fewer(smallest, [each for each in candidates if each not in smallest])
-        if not fewer:
-            break
-        smallest, is_minimal = search.smallest(fewer)
+    smaller, is_smallest = search.smaller(smallest, list(dict.fromkeys((*candidates, *found))))
+    if smaller:
+        smallest, is_minimal = smaller, True
     for each in smallest:
         if each not in search.said:
             _name(search, smallest, each)
     ordered = tuple(sorted(smallest, key=lambda each: list(Code).index(each.code)))
     tried = tuple(each for each in found if each not in smallest)
-    return Reason(ordered, tuple(search.said.get(each) for each in ordered), tried, is_minimal)
+    return Reason(ordered, tuple(search.said.get(each) for each in ordered), tried, is_minimal, is_smallest)
 
 
 def _of_resource(said: Blocker, what: Lift) -> Blocker:

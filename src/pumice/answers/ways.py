@@ -33,6 +33,8 @@ _WORTH_LESS = 0.95
 _LITTLE = 0.5
 #: Counts of such a step that are tried one by one.
 _ONE_BY_ONE = 16
+#: Counts of a step of which each is tried where the largest does not place the job.
+_FEW = 4
 #: Ways that are given.
 WAYS_MAX = 4
 
@@ -207,6 +209,13 @@ def _together(by_lift: list[list[Step]]) -> Iterator[tuple[Step, ...]]:
     yield from (tuple(step for _, step in choice) for choice in choices[_ALWAYS_TRIED:])
 
 
+def _between(most: tuple[CountedStep, ...]) -> Iterator[tuple[CountedStep, ...]]:
+    """Yield fewer of each step that has few counts, but not one, beside the largest counts of the others."""
+    for place, (step, count) in enumerate((each.step, each.count) for each in most):
+        for fewer in range(2, count) if count <= _FEW else ():
+            yield (*most[:place], CountedStep(step, fewer), *most[place + 1 :])
+
+
 def _rank(found: _Found) -> float:
     return cost_of(found.chosen).rank[0]
 
@@ -275,15 +284,16 @@ class _Finder:
 
     def _enough(self, steps: tuple[Step, ...], first: tuple[int, ...]) -> tuple[CountedStep, ...] | None:
         """Return counts with which these steps place the job: those that are likely, the largest, or of a single step
-        the smallest, for more of it may let others in before the job."""
+        the smallest, and of a step with few counts those between; for more of it may let others in before the job."""
         most = tuple(CountedStep(step, step.most) for step in steps)
         likely = tuple(CountedStep(step, step.likely or step.most) for step in steps)
-        one = [(CountedStep(step, 1),) for step in steps[:1] if len(steps) == 1]
-        tried = dict.fromkeys((likely, most, *one))
+        tried = [likely, most, *([(CountedStep(steps[0], 1),)] if len(steps) == 1 else ())]
         if first:
             most = tuple(CountedStep(step, count) for step, count in zip(steps, first, strict=True))
-            tried = dict.fromkeys((most, tuple(CountedStep(each.step, min(each.count, 1)) for each in most)))
-        return next((each for each in tried if self.succeeds(each)), None)
+            tried = [most, tuple(CountedStep(each.step, min(each.count, 1)) for each in most)]
+        if first or len(steps) == 1:
+            tried += _between(most)
+        return next((each for each in dict.fromkeys(tried) if self.succeeds(each)), None)
 
     def _with_least(self, chosen: tuple[CountedStep, ...], place: int) -> tuple[CountedStep, ...]:
         """Return the steps with the smallest count at one place that is enough with the others as they are."""

@@ -37,7 +37,7 @@ from pumice.state.store import Store
 Id = tuple[type[Object], str]
 Kind = TypeVar("Kind", bound=Object)
 #: Cycles that are run for the reason of one job at most.
-REASON_TRIALS_MAX = 80
+REASON_TRIALS_MAX = 240
 _NOTHING = Resource()
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from pumice.answers.codes import Code
 from pumice.answers.explanation import Verdict, explain
+from pumice.answers.reason import reason_of
+from pumice.answers.world import Trials
 from tests.properties.answers.answer_worlds import LANGUAGES, SMALL, WALK, WALK_LARGE, random_world
 from tests.properties.answers.checks import FreshStores, cheaper_way, smaller_sets, wrong_of, wrong_reasons, wrong_ways
 
@@ -131,6 +133,52 @@ def test_an_obstacle_of_the_job_alone_does_where_more_room_lets_others_in(
 ) -> None:
     world = random_world(random.Random(seed), "kai", size=WALK)
     assert [part.code for part in explain(world, job, ways=False).parts] == codes
+
+
+@pytest.mark.parametrize(
+    ("language", "seed", "job", "expected"),
+    [
+        ("volcano", 731010, "ns/j1", (Code.ROOM, "cpu")),
+        ("kai", 620145, "ns/j1", (Code.AFFINITY, "")),
+    ],
+)
+def test_one_obstacle_is_found_that_does_alone_and_not_beside_others(
+    language: str, seed: int, job: str, expected: tuple[Code, str]
+) -> None:
+    world = random_world(random.Random(seed), language, size=WALK if seed % 10 else WALK_LARGE)
+    found = explain(world, job, ways=False)
+    assert [(part.code, part.name) for part in found.parts] == [expected] and found.is_smallest
+
+
+def test_a_reason_is_called_smallest_only_if_every_smaller_set_was_run() -> None:
+    world = random_world(random.Random(602688), "kai", size=WALK)
+    none, few, enough = (reason_of(Trials(world, most), "ns/j1") for most in (3, 12, 40))
+    assert len(none.lifts) == 3 and not none.is_minimal and not none.is_smallest
+    assert len(few.lifts) == 3 and few.is_minimal and not few.is_smallest
+    assert len(enough.lifts) == 2 and enough.is_minimal and enough.is_smallest
+
+
+@pytest.mark.parametrize(
+    ("language", "seed", "job", "text"),
+    [
+        ("kai", 625600, "ns/j3", ("open 2 nodes: n0, n1",)),
+        (
+            "volcano",
+            730120,
+            "ns/j0",
+            (
+                "2 more nodes like n0 (1 GPU, 8 cores, 32 GiB of memory)",
+                "let the pods tolerate all taints",
+                "drop the required topology",
+            ),
+        ),
+    ],
+)
+def test_a_count_between_one_and_the_most_is_found_where_neither_does(
+    language: str, seed: int, job: str, text: tuple[str, ...]
+) -> None:
+    world = random_world(random.Random(seed), language, size=WALK_LARGE)
+    assert explain(world, job).ways[0].text == text
 
 
 @pytest.mark.long

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from pumice.answers.codes import Code
+from pumice.answers.explanation import Explanation, Part, Verdict
+from pumice.cli.answers.explanation import print_explanation
 from pumice.cli.main import main
 from pumice.runtime.files.snapshot_file import Cycle, write_cycle
 from pumice.sim.scenes.inputs import read_inputs
@@ -30,7 +33,27 @@ def test_json_has_the_schema_and_the_proof() -> None:
     assert found["schema"] == "pumice.explain/1"
     assert [part["code"] for part in found["reason"]] == ["Shortage"]
     assert found["proof"]["minimal"] is True and found["proof"]["cut"] is False
+    assert found["proof"]["smallest"] is True
     assert found["ways_out"] == []
+
+
+@pytest.mark.parametrize(
+    ("is_checked", "is_smallest", "words"),
+    [
+        (True, True, "2 things are in its way (7 trials, smallest set)"),
+        (True, False, "2 things are in its way (7 trials, each is needed, a smaller set may exist)"),
+        (False, False, "2 things are in its way (7 trials, not proven that each is needed)"),
+    ],
+)
+def test_an_answer_says_how_much_of_its_reason_is_proven(
+    capsys: pytest.CaptureFixture[str], *, is_checked: bool, is_smallest: bool, words: str
+) -> None:
+    parts = (Part(Code.TAINT, "", "a taint"), Part(Code.ROOM, "cpu", "no room"))
+    found = Explanation(
+        "ns/j", Verdict.NOT_NOW, "q", 1, 1, 1, parts, trials=7, is_checked=is_checked, is_smallest=is_smallest
+    )
+    print_explanation(found, "digest", str)
+    assert words in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -100,13 +100,18 @@ def _ahead(place: Place, shown: Callable[[str], str]) -> str:
 
 
 def _summary(found: Explanation) -> str:
-    proof = f"{counted(found.trials, 'trial')}{', minimal' if found.is_checked else ', not proven minimal'}"
-    proof += ", search cut" if found.is_cut else ""
+    proof = f"{counted(found.trials, 'trial')}, {_proven(found)}{', ended at their bound' if found.is_cut else ''}"
     count = len(found.parts)
     if found.verdict == "starts":
         return escaped(found.parts[0].sentence) if count else ""
     unchanged = "as things are: " if found.verdict == "never" else ""
     return f"{unchanged}{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
+
+
+def _proven(found: Explanation) -> str:
+    if found.is_smallest:
+        return "smallest set"
+    return "each is needed, a smaller set may exist" if found.is_checked else "not proven that each is needed"
 
 
 def _wait(wait: Wait, shown: Callable[[str], str]) -> str:

@@ -57,8 +57,9 @@ def explain(
     input (-), and what would help it.
 
     The first word is starts, not now, never (not even without all other jobs), held (by a gate or a closed queue) or
-    unknown. A reason is a smallest set of obstacles: cycles were run to see that the job starts without all of them and
-    does not without some of them. Each way out was run too, and is as small as possible.
+    unknown. Of a reason cycles were run: the job starts without all of its obstacles and does not without some of them.
+    It is called a smallest set only if no fewer other obstacles do. Each way out was run too, and is as small as
+    possible.
 
     \b
     Examples:
