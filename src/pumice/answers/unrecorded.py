@@ -8,13 +8,14 @@ from pumice.answers.lifts import Lift
 from pumice.answers.requests import waiting_amounts
 from pumice.answers.world import World
 from pumice.columns.tables import Tables
+from pumice.model.devices.claims import ResourceClaim
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.model.resources import MEMORY
 from pumice.model.volumes import PersistentVolumeClaim
 from pumice.placing.filters.nodes import tolerates
 from pumice.reasons.selection import text_of
-from pumice.reasons.words import names, number
+from pumice.reasons.words import counted, joined, names, number
 
 #: Source: kube-scheduler, tainttoleration: a taint of another effect keeps no pod off.
 _KEEP_OFF = ("NoSchedule", "NoExecute")
@@ -35,6 +36,10 @@ def sentence_of(world: World, tables: Tables, job: str, each: Lift, row: int) ->
         space = job.partition("/")[0]
         claims = dict.fromkeys(name for spec in specs for name in spec.claim_names)
         found = [_claim_text(world, f"{space}/{name}") for name in claims]
+    elif each.code is Code.DEVICE:
+        space = job.partition("/")[0]
+        claims = dict.fromkeys(name for spec in specs for name in spec.resource_claims)
+        found = [_devices_text(world, f"{space}/{name}") for name in claims]
     return f"{meaning_of(each)}: {names(found)}" if found else _with_amounts(tables, each, row)
 
 
@@ -56,6 +61,16 @@ def _kept_off(spec: PodSpec, node: Node) -> str:
     taints = [taint for taint in node.taints if taint.effect in _KEEP_OFF]
     left = [taint for taint in taints if not any(tolerates(each, taint) for each in spec.tolerations)]
     return text_of(left[0]) if left else ""
+
+
+def _devices_text(world: World, key: str) -> str:
+    claim = world.objects.get((ResourceClaim, key))
+    if not isinstance(claim, ResourceClaim):
+        return f"claim {key} does not exist"
+    if claim.allocation is not None:
+        return f"claim {key} has its devices"
+    asked = [f"{counted(count, 'device')} of class {name}" for name, count in claim.devices]
+    return f"claim {key} for {joined(asked)} has none" if asked else f"claim {key} has no devices"
 
 
 def _claim_text(world: World, key: str) -> str:

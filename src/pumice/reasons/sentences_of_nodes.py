@@ -18,7 +18,9 @@ _HOST = "kubernetes.io/hostname"
 def _shortage(found: b.Shortage) -> str:
     name, ask = found.resource, number(found.resource, found.each)
     if not found.total:
-        return f"{found.nodes} of {counted(found.looked_at, 'node')} have too little {name}"
+        asks = f": it asks for {amount(name, found.each, of_memory=True)} a pod" if found.each else ""
+        lack = f"{counted(found.looked_at, 'node')} {verb(found.nodes, 'has', 'have')} too little {name}"
+        return f"{found.nodes} of {lack}{asks}"
     if found.node:
         total = f"{number(name, found.total)} {unit(name, number(name, found.total))}"
         free = number(name, found.free)
@@ -147,9 +149,10 @@ def _port(found: b.PortTaken) -> str:
 def _kept_apart(found: b.KeptApart) -> str:
     place = "node" if found.topology == _HOST else found.topology.rpartition("/")[2]
     more = f"; it needs {counted(found.wanted, f'more {place}')}" if found.wanted > 1 else ""
+    where = f"one {place}" if found.places == 1 else f"each of {counted(found.places, place)}"
     if found.by_them:
-        return f"each of {counted(found.places, place)} has a pod that may not be near one with {found.selector}{more}"
-    return f"each of {counted(found.places, place)} has a pod with {found.selector}, near which it may not run{more}"
+        return f"{where} has a pod that may not be near one with {found.selector}{more}"
+    return f"{where} has a pod with {found.selector}, near which it may not run{more}"
 
 
 def _uneven(found: b.Uneven) -> str:

@@ -77,10 +77,12 @@ _LARGE_EACH = 10
 _CHEAPER_MAX = 40
 
 
-def check(checks: tuple[str, ...], language: str, seed: int) -> Checked:
+def check(checks: tuple[str, ...], language: str, seed: int, *, reserves: bool = False) -> Checked:
     """Check answers about the world of a seed."""
     counts, wrong = Counter[str](), list[str]()
-    world = random_world(random.Random(seed), language, size=WALK if seed % _LARGE_EACH else WALK_LARGE)
+    world = random_world(
+        random.Random(seed), language, reserves=reserves, size=WALK if seed % _LARGE_EACH else WALK_LARGE
+    )
     stores = FreshStores(world)
     for job in world.groups:
         answer = explain(world, job, ways=bool(_WITH_WAYS & set(checks)), trials=stores.one)
@@ -92,14 +94,16 @@ def check(checks: tuple[str, ...], language: str, seed: int) -> Checked:
     return Checked(seed, language, checks, dict(counts), tuple(wrong))
 
 
-def check_all(checks: tuple[str, ...], language: str, seeds: Iterable[int], kept: Path | None) -> Iterator[Checked]:
+def check_all(
+    checks: tuple[str, ...], language: str, seeds: Iterable[int], kept: Path | None, *, reserves: bool
+) -> Iterator[Checked]:
     """Yield what was found for each seed, also for those that a file has, and write the others into it."""
     lines = kept.read_bytes().splitlines() if kept is not None and kept.exists() else []
     there = {(each.seed, each.language, each.checks): each for each in map(_read, lines) if each is not None}
     for seed in seeds:
         found = there.get((seed, language, checks))
         if found is None:
-            found = check(checks, language, seed)
+            found = check(checks, language, seed, reserves=reserves)
             if kept is not None:
                 with kept.open("ab") as file:
                     file.write(msgspec.json.encode(found) + b"\n")
@@ -121,10 +125,14 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=50_000, help="the first seed (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=100, help="how many (default %(default)s)")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="a line for each cluster; those there are not run")
+    parser.add_argument("--reserves", action="store_true", help="room is kept for the oldest jobs (Volcano's language)")
     wanted = parser.parse_args()
+    if wanted.reserves and wanted.language != "volcano":
+        parser.error("--reserves: no action of KAI's language asks ours/reserve")
     checks = tuple(_CHECKS) if wanted.check == "all" else (wanted.check,)
     counts, wrong = Counter[str](), dict[int, tuple[str, ...]]()
-    for found in check_all(checks, wanted.language, range(wanted.first, wanted.first + wanted.seeds), wanted.keep):
+    seeds = range(wanted.first, wanted.first + wanted.seeds)
+    for found in check_all(checks, wanted.language, seeds, wanted.keep, reserves=wanted.reserves):
         counts += Counter({"clusters": 1, **found.counts})
         if found.wrong:
             wrong[found.seed] = found.wrong

@@ -16,6 +16,7 @@ from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
+from pumice.model.workloads.estimate import ESTIMATE_ANNOTATION
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
@@ -37,6 +38,8 @@ tiers:
 
 #: Queues in a tree, and ResourceQuotas.
 _TREE = _CAPACITY.replace("{name: capacity}", "{name: capacity, enableHierarchy: true}, {name: resourcequota}")
+#: Room is kept for the oldest jobs.
+_RESERVE = "{name: ours/reserve, arguments: {after: 0s, %s}}, {name: priority}"
 
 
 class Size(Struct, frozen=True):
@@ -66,13 +69,23 @@ def _policy_of_trees() -> Policy:
     return policy_of(_TREE, builtin_registry())
 
 
-def random_world(dice: random.Random, language: str, *, claims: bool = True, size: Size = MEDIUM) -> World:
+@lru_cache(maxsize=1)
+def reserving_policies() -> list[Policy]:
+    """Return policies of Volcano's language with ``ours/reserve``, which no action of KAI's asks."""
+    each = ("reservations: 1", "reservations: 3", "reservations: 1, backfill: false")
+    return [policy_of(_CAPACITY.replace("{name: priority}", _RESERVE % more, 1), builtin_registry()) for more in each]
+
+
+def random_world(
+    dice: random.Random, language: str, *, claims: bool = True, reserves: bool = False, size: Size = MEDIUM
+) -> World:
     """Return a world in which the first jobs have been placed by a cycle and run, and the others have come since.
-    ``claims``: some claim volumes, devices or parts of GPUs."""
-    policy = dice.choice(policies(language))
+    ``claims``: some claim volumes, devices or parts of GPUs. ``reserves``: room is kept for the oldest jobs, and most
+    jobs say how long they run."""
+    policy = dice.choice(reserving_policies() if reserves else policies(language))
     nodes = _nodes(dice, *size.nodes)
     is_tree = size.has_trees and language == "volcano" and dice.random() < 0.3
-    policy = _policy_of_trees() if is_tree else policy
+    policy = _policy_of_trees() if is_tree and not reserves else policy
     queues = list(_tree(dice) if is_tree else _queues(dice, language))
     parents = {each["spec"].get("parentQueue", each["spec"].get("parent")) for each in queues}
     leaves = [each["metadata"]["name"] for each in queues if each["metadata"]["name"] not in parents]
@@ -84,6 +97,8 @@ def random_world(dice: random.Random, language: str, *, claims: bool = True, siz
     # Last, so that all else of a seed is as it was before there were claims.
     if claims:
         beside += claimed(dice, nodes, jobs, is_kai=language == "kai")
+    if reserves:
+        _estimate(dice, jobs)
     first = max(1, len(jobs) // 2)
     old = [each for job in jobs[:first] for each in job]
     new = [each for job in jobs[first:] for each in job]
@@ -229,6 +244,13 @@ def _job(dice: random.Random, name: str, leaves: list[str], language: str) -> li
         own["creationTimestamp"] = "2024-01-01T10:00:00Z"
         found.append(_raw("v1", "Pod", f"{name}-{i}", metadata=own, spec=pod, status={"phase": "Pending"}))
     return found
+
+
+def _estimate(dice: random.Random, jobs: list[list[Raw]]) -> None:
+    """Let most jobs say how long they run. One hour has passed of those that run."""
+    for group, *_ in jobs:
+        if dice.random() < 0.8:
+            group["metadata"]["annotations"] = {ESTIMATE_ANNOTATION: dice.choice(("30m", "90m", "3h", "2d"))}
 
 
 def _pod_spec(dice: random.Random, name: str, requests: Raw) -> Raw:

@@ -8,6 +8,7 @@ from pumice.answers.codes import Code
 from pumice.answers.lifts import Lift
 from pumice.answers.unrecorded import sentence_of
 from pumice.answers.world import Trials
+from pumice.model.devices.claims import Allocation, DeviceOption, DeviceRequest, ResourceClaim
 from pumice.model.node import Taint
 from pumice.model.volumes import PersistentVolumeClaim
 from pumice.testing.build import node, podgroup, pods, queue
@@ -22,10 +23,12 @@ def sentence(code: Code) -> str:
         replace(node("n2", cpu=1), taints=(replace(taint, effect="PreferNoSchedule"),)),
     ]
     (pod,) = pods("ask", 1, cpu=1)
-    pod = replace(pod, spec=replace(pod.spec, claim_names=("a", "b", "c")))
+    pod = replace(pod, spec=replace(pod.spec, claim_names=("a", "b", "c"), resource_claims=("d", "e", "f")))
     claims = [
         PersistentVolumeClaim("ns", "a", class_name="local", size=5 * 2.0**30),
         PersistentVolumeClaim("ns", "b", volume="disk"),
+        ResourceClaim("ns", "d", (DeviceRequest("gpu", (DeviceOption("gpu.example.com", count=2),)),)),
+        ResourceClaim("ns", "e", allocation=Allocation()),
     ]
     found = world("volcano", queue("default"), *nodes, *claims, podgroup("ask", 1), pod)
     return sentence_of(found, Trials(found, 0).base.outcome.tables, "ns/ask", Lift(code), 0)
@@ -34,6 +37,13 @@ def sentence(code: Code) -> str:
 def test_taints_and_cordons_are_named_with_their_nodes() -> None:
     assert sentence(Code.TAINT) == (
         "taints or cordons keep it off nodes: n0 (dedicated=ml:NoSchedule) and n1 (cordoned)"
+    )
+
+
+def test_claims_of_devices_are_named_with_what_they_ask_for() -> None:
+    assert sentence(Code.DEVICE) == (
+        "a claim of devices cannot be met: claim ns/d for 2 devices of class gpu.example.com has none, claim ns/e has"
+        " its devices and claim ns/f does not exist"
     )
 
 

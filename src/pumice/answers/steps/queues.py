@@ -59,6 +59,12 @@ def raise_limits(world: World, job: str, blocker: Blocker | None = None) -> Iter
 _PARTS = (("gpu", GPU_RESOURCE), ("cpu", CPU), ("memory", MEMORY))
 
 
+def _cost_of(name: str, amount: float) -> float:
+    """Return what it costs to raise a limit by an amount: a hundredth for each GPU, core or GiB. Together resources
+    cost as much as one by one, so that none is raised without need."""
+    return 0.01 * amount / step_of(name, 0.0)
+
+
 def _has(amount: Resource | None, name: str) -> bool:
     return amount is not None and (name in (amount.scalars or ()) or (name in (CPU, MEMORY) and amount.get(name) > 0))
 
@@ -102,16 +108,13 @@ def _raise(
             f"--set queue/{queue.name}.capability.{name}={quantity_text(name, room.get(name))}" for name in names
         )
 
-    main = names[0]
     return Step(
         min(most, _UNITS_MAX),
         apply,
         text,
         patch,
         changes,
-        lambda count: (
-            (0.0, 0.01 * count * units[main] / 1000.0, 0.0) if main not in (MEMORY,) else (0.0, 0.01 * count, 0.0)
-        ),
+        lambda count: (0.0, sum(_cost_of(name, count * units[name]) for name in names), 0.0),
         likely=min(most, _UNITS_MAX, max(_units(over.get(name, 0.0), units[name]) for name in names)),
     )
 
@@ -201,7 +204,7 @@ def _raise_parts(
             f"--set queue/{queue.name}.resources.{part}.{field}={shown(queue, part, count):.15g}"
             for queue, part, _ in limited
         ),
-        lambda count: (0.0, 0.01 * count * len(limited), 0.0),
+        lambda count: (0.0, sum(_cost_of(name, count * units[part]) for _, part, name in limited), 0.0),
         edits=lambda count: len({queue.name for queue, _, _ in limited}),
         likely=min(most, max(_units(over.get(name, 0.0), units[part]) for part, name in parts)),
     )
