@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.answers.codes import Code, code_of
+from pumice.answers.codes import Code
+from pumice.answers.difference import waiting_in
 from pumice.answers.lifts import Lift, lift
 from pumice.answers.requests import waiting_amounts
 from pumice.answers.world import Draft, Trial, Trials, World, new_name, waits_for_pods
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.resources import CPU
-from pumice.reasons.nearest import NearestBlockers
-from pumice.reasons.sentences import sentence
 from pumice.reasons.words import counted
 
 #: Cycles that are run to find the change that frees most, and queues that are looked at.
@@ -57,14 +56,10 @@ class Overview(Struct, frozen=True):
 
 def overview(trials: Trials) -> Overview:
     """Return the jobs of a world that wait, the largest group first, and what would help most of them."""
-    base, jobs = trials.base, trials.base.outcome.tables.jobs
-    found, placed = NearestBlockers(base.outcome), trials.base.placed
-    asks = _asked(base)
+    asks = _asked(trials)
     members: dict[Code, list[tuple[str, str]]] = {}
-    for row in found.waiting.tolist():
-        if jobs.uids[row] not in placed:
-            nearest = found.of(row)
-            members.setdefault(code_of(nearest), []).append((jobs.uids[row], sentence(nearest)))
+    for job, code, text in waiting_in(trials.base, trials.world.outside):
+        members.setdefault(code, []).append((job, text))
     groups = []
     for code, each in members.items():
         gpus, cores = (sum(asks.get(job, (0.0, 0.0))[i] for job, _ in each) for i in range(2))
@@ -75,8 +70,9 @@ def overview(trials: Trials) -> Overview:
     return Overview(tuple(groups), best if best is not None and best.jobs else None, len(reliefs))
 
 
-def _asked(trial: Trial) -> dict[str, tuple[float, float]]:
+def _asked(trials: Trials) -> dict[str, tuple[float, float]]:
     """Return the GPUs and the cores that the waiting pods of each job ask for."""
+    trial, world = trials.base, trials.world
     tables = trial.outcome.tables
     names, amounts = tables.axis.names, waiting_amounts(tables) / 1000.0
     columns = [names.index(name) if name in names else None for name in (GPU_RESOURCE, CPU)]
@@ -85,7 +81,11 @@ def _asked(trial: Trial) -> dict[str, tuple[float, float]]:
         return 0.0 if column is None else float(amounts[row, column])
 
     rows = trial.outcome.live_jobs.tolist()
-    return {tables.jobs.uids[row]: (of(row, columns[0]), of(row, columns[1])) for row in rows}
+    found = {tables.jobs.uids[row]: (of(row, columns[0]), of(row, columns[1])) for row in rows}
+    for job in world.outside:
+        asks = [pod.spec.request for pod in world.pods_of.get(job, ()) if not pod.node_name]
+        found[job] = sum(each.get(GPU_RESOURCE) for each in asks) / 1000, sum(each.milli_cpu for each in asks) / 1000
+    return found
 
 
 def _tried(trials: Trials, text: str, draft: Draft, asks: dict[str, tuple[float, float]]) -> Relief:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
@@ -12,6 +13,7 @@ from pumice.answers.codes import Code, code_of
 from pumice.answers.world import Draft, Trial, Trials, World
 from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
+from pumice.model.blockers import Blocker
 from pumice.model.status import PodGroupPhase
 from pumice.reasons.nearest import NearestBlockers
 from pumice.reasons.sentences import sentence
@@ -63,16 +65,21 @@ class Difference(Struct, frozen=True):
 def compare(world: World, draft: Draft) -> Difference:
     """Run one cycle on a world, and one on it with changes."""
     trials = Trials(world, 1)
-    return difference_of(trials.base, trials.run(draft))
+    return difference_of(trials.base, trials.run(draft), world.outside, draft.outside)
 
 
-def difference_of(before: Trial, after: Trial) -> Difference:
-    """Compare two cycles on the same jobs."""
+def difference_of(
+    before: Trial,
+    after: Trial,
+    outside_before: Mapping[str, Blocker] = MappingProxyType({}),
+    outside_after: Mapping[str, Blocker] = MappingProxyType({}),
+) -> Difference:
+    """Compare two cycles on the same jobs. ``outside_before``, ``outside_after``: as in ``waiting_in``."""
     was, now = before.placed, after.placed
     keys = sorted(was.keys() | now.keys())
     gone_before, gone_after = ({each.pod for each in trial.evicts} for trial in (before, after))
     let_before, let_after = set(_created_in(before)), set(_created_in(after))
-    codes = {job: code for job, code, _ in waiting_in(before)}
+    codes = {job: code for job, code, _ in waiting_in(before, outside_before)}
     return Difference(
         {key: now.get(key, 0) - was.get(key, 0) for key in keys if now.get(key, 0) > was.get(key, 0)},
         {key: was.get(key, 0) - now.get(key, 0) for key in keys if now.get(key, 0) < was.get(key, 0)},
@@ -80,7 +87,7 @@ def difference_of(before: Trial, after: Trial) -> Difference:
         tuple(sorted(gone_before - gone_after)),
         tuple(sorted(let_after - let_before)),
         tuple(sorted(let_before - let_after)),
-        tuple(Waits(job, code, text, codes.get(job)) for job, code, text in waiting_in(after)),
+        tuple(Waits(job, code, text, codes.get(job)) for job, code, text in waiting_in(after, outside_after)),
         tuple(_shares(before, after)),
         before,
         after,
@@ -103,12 +110,14 @@ def _created_in(trial: Trial) -> list[str]:
     return [jobs.uids[row] for row in admitted_in(trial) if not jobs.size[row]]
 
 
-def waiting_in(trial: Trial) -> list[tuple[str, Code, str]]:
-    """Return each job that waits, with the code and the sentence of its nearest blocker."""
+def waiting_in(trial: Trial, outside: Mapping[str, Blocker]) -> list[tuple[str, Code, str]]:
+    """Return each job that waits, with the code and the sentence of its nearest blocker. ``outside``: why jobs are not
+    in the session, or not with all their pods, by key; this goes before what the session has against them."""
     uids, found, placed = trial.outcome.tables.jobs.uids, NearestBlockers(trial.outcome), trial.placed
     rows = [row for row in found.waiting.tolist() if not placed.get(uids[row])]
-    nearest = [(uids[row], found.of(row)) for row in rows]
-    return [(job, code_of(blocker), sentence(blocker)) for job, blocker in nearest]
+    nearest = {uids[row]: outside.get(uids[row]) or found.of(row) for row in rows}
+    nearest |= {job: outside[job] for job in sorted(outside.keys() - nearest.keys() - placed.keys())}
+    return [(job, code_of(blocker), sentence(blocker)) for job, blocker in nearest.items()]
 
 
 def _shares(before: Trial, after: Trial) -> list[Share]:

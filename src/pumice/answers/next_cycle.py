@@ -10,6 +10,7 @@ from msgspec import Struct
 from pumice.answers.codes import Code
 from pumice.answers.difference import admitted_in, waiting_in
 from pumice.answers.world import Trial
+from pumice.model.blockers import Blocker
 
 
 class NextCycle(Struct, frozen=True):
@@ -23,8 +24,8 @@ class NextCycle(Struct, frozen=True):
     waits: tuple[tuple[str, Code, str], ...]
 
 
-def next_cycle(trial: Trial) -> NextCycle:
-    """Return what a cycle did."""
+def next_cycle(trial: Trial, outside: Mapping[str, Blocker]) -> NextCycle:
+    """Return what a cycle did. ``outside``: as in ``waiting_in``."""
     tables = trial.outcome.tables
     pods = [tables.tasks.pods[row] for row in tables.tasks.alive.nonzero()[0].tolist()]
     job_of = {pod.key: pod.group_key for pod in pods}
@@ -33,7 +34,7 @@ def next_cycle(trial: Trial) -> NextCycle:
         _by_job(trial.outcome.pipelined, job_of),
         tuple((each.pod, each.node, each.reason) for each in trial.evicts),
         tuple(sorted(tables.jobs.uids[row] for row in admitted_in(trial))),
-        tuple(waiting_in(trial)),
+        tuple(waiting_in(trial, outside)),
     )
 
 

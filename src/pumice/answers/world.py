@@ -170,6 +170,11 @@ class Draft:
                 yield obj
 
     @property
+    def outside(self) -> dict[str, Blocker]:
+        """Return why jobs would not be in a session, or not with all their pods, by PodGroup key."""
+        return blockers_outside(self.objects(), self.world.scheduler_names)
+
+    @property
     def changed(self) -> dict[Id, Object | None]:
         """Return what is different, None for an object that is gone."""
         return {key: obj for key, obj in self._changed.items() if obj != self.world.objects.get(key)}

@@ -71,11 +71,18 @@ def blockers_outside(objects: Collection[Object], scheduler_names: Collection[st
     return found
 
 
+def other_scheduler(pod: Pod, scheduler_names: Collection[str]) -> OtherScheduler | None:
+    """Return that a pod is for another scheduler than those of these names, None if it is for one of them."""
+    if pod.scheduler_name in scheduler_names:
+        return None
+    return OtherScheduler(pod.scheduler_name, tuple(sorted(scheduler_names)))
+
+
 def _outside(
     pod: Pod, groups: Mapping[str, PodGroup], queues: list[str], scheduler_names: Collection[str] | None
 ) -> Blocker | None:
-    if scheduler_names is not None and pod.scheduler_name not in scheduler_names:
-        return OtherScheduler(pod.scheduler_name, tuple(sorted(scheduler_names)))
+    if scheduler_names is not None and (other := other_scheduler(pod, scheduler_names)) is not None:
+        return other
     group = groups.get(pod.group_key)
     if group is None:
         of_kind = NATIVE_PODGROUP if NATIVE_GROUP_MARK in pod.annotations else PODGROUP

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from pumice.answers.codes import code_of
 from pumice.framework.plugin.policy_file import Policy
-from pumice.model.blockers import QUEUE, Blocker, Missing
+from pumice.model.blockers import ACTION, QUEUE, Missing, NotAdmitted
 from pumice.model.manifest.defaults.priorities import Priorities
 from pumice.model.queue import PriorityClass
 from pumice.placing.small_gangs import with_second_tries
+from pumice.reasons.hints import blockers_outside, other_scheduler
 from pumice.reasons.sentences import sentence
 from pumice.runtime.memory import old_objects_left_alone, without_collector
 from pumice.sim.cluster import SimCluster
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 #: Periods that an undisturbed job needs: one cycle admits it, one places its pods, and the first is at most a period
 #: away.
 PROMPT_PERIODS = 2.0
+#: Why a job of Volcano waits under a policy that admits none.
+_ADMITTED_BY_NONE = NotAdmitted((Missing(ACTION, "enqueue"),))
 _SHAKE = 1  # a separate generator, so that shaking does not change the faults
 
 
@@ -118,7 +121,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         result=result,
         digest=shell.loop.digest.hex,
         wall_s=observers.clock() - began_s,
-        waiting=tuple(_waiting(controller, result, shell.nearest())),
+        waiting=tuple(_waiting(controller, result, shell)),
         wait_codes=shell.codes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuck_jobs.find(
@@ -166,7 +169,7 @@ def _why_waiting_alone(scene: Scene, work: Work, policy: Policy, now: float, set
     shell = Shell(cluster, policy)
     Scene(scene.objects, (arriving(work, 0.0),)).enter(cluster, controller)
     result = Simulation(cluster, controller, shell.cycle, circles_max=settings.circles_max).run()
-    waiting = next(_waiting(controller, result, shell.nearest()), None)
+    waiting = next(_waiting(controller, result, shell), None)
     return None if waiting is None else waiting.why
 
 
@@ -174,11 +177,18 @@ def _dice(*seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)  # noqa: TID251 - the seed is the caller's
 
 
-def _waiting(controller: Controller, result: SimResult, nearest: Mapping[str, Blocker]) -> Iterator[Waiting]:
+def _waiting(controller: Controller, result: SimResult, shell: Shell) -> Iterator[Waiting]:
+    if not result.pending:
+        return
+    cluster, nearest, names = controller.cluster, shell.nearest(), (shell.loop.policy.dialect.scheduler,)
+    outside = blockers_outside((*cluster.groups.values(), *cluster.queues.values(), *cluster.pods.values()), names)
     for key in result.pending:
         run = controller.live[key]
-        blocker = nearest.get(key)
-        if blocker is None and run.queue not in controller.cluster.queues:
+        blocker = outside.get(key) or nearest.get(key)
+        if blocker == _ADMITTED_BY_NONE and run.coming is not None:
+            # Its pods are not there yet; if they were, they would be those of another scheduler.
+            blocker = next(filter(None, (other_scheduler(pod, names) for pod in run.coming.expand(0.0)[1])), blocker)
+        if blocker is None and run.queue not in cluster.queues:
             blocker = Missing(QUEUE, run.queue)
         code, why = ("", "no cycle has considered it yet") if blocker is None else (code_of(blocker), sentence(blocker))
         yield Waiting(key, run.queue, run.size, result.now - run.submitted, str(code), why)

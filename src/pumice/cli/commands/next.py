@@ -52,7 +52,7 @@ def next(  # the command's name
 
     asked = read_world(files, WorldOptions(conf, strict, plugins_dir, now, scheduler_name))
     base = Trials(asked.world, 0).base
-    found, digest = next_cycle(base), digest_of(asked.world.now, base.decisions)
+    found, digest = next_cycle(base, asked.world.outside), digest_of(asked.world.now, base.decisions)
     if as_json:
         print_json(described(found, digest))
     else:
