@@ -35,7 +35,7 @@ def _stuck(stuck: Iterable[Stuck]) -> Iterator[Problem]:
             what.append(f"was admitted and reserves {sum_of} without using it")
         if holds:
             what.append(f"holds {_amounts(each.holds for each in jobs)} on nodes without running")
-        where = f"job {first_names([each.job for each in jobs], NAMES_SHOWN)}"
+        where = f"job {first_names([each.shown or each.job for each in jobs], NAMES_SHOWN)}"
         yield Problem(where, "; ".join(what), Severity.WARNING)
 
 

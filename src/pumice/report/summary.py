@@ -318,7 +318,7 @@ def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
     groups = []
     for (queue, code), members in found.items():
         members.sort(key=lambda each: (-(each.waited_s or 0.0), each.job))
-        jobs = tuple(each.job for each in members)
+        jobs = tuple(each.shown or each.job for each in members)
         first, pods = members[0], sum(each.pods for each in members)
         groups.append(WaitingGroup(queue, code, first.why, jobs, pods, first.waited_s))
     return sorted(groups, key=lambda group: (-len(group.jobs), group.queue, group.code))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from pumice.model.pod import Pod
 from pumice.model.status import PodGroupPhase
+from pumice.model.workloads.bare_pods import shown_name
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
@@ -52,6 +53,11 @@ class JobRun:
     remade: int = 0
     whole: bool = False  # the gang runs now
     end: EventId | None = None
+
+    @property
+    def shown(self) -> str:
+        """What people call it: its key, or the pod or owner for whose sake its PodGroup was made."""
+        return shown_name(self.key, self.wanted.values())
 
 
 JobHook = Callable[[JobRun], None]

@@ -46,7 +46,8 @@ _SHAKE = 1  # a separate generator, so that shaking does not change the faults
 
 class Waiting(Struct, frozen=True):
     """A job that waits at the end. ``waited_s``: since its arrival, None if it has not arrived. ``code``, ``why``: what
-    is nearest in its way, "" and that no cycle has considered it if none has."""
+    is nearest in its way, "" and that no cycle has considered it if none has. ``shown``: what people call it, "" for
+    ``job``."""
 
     job: str
     queue: str
@@ -54,6 +55,7 @@ class Waiting(Struct, frozen=True):
     waited_s: float | None
     code: str
     why: str
+    shown: str = ""
 
 
 class Run(Struct, frozen=True):
@@ -191,4 +193,4 @@ def _waiting(controller: Controller, result: SimResult, shell: Shell) -> Iterato
         if blocker is None and run.queue not in cluster.queues:
             blocker = Missing(QUEUE, run.queue)
         code, why = ("", "no cycle has considered it yet") if blocker is None else (code_of(blocker), sentence(blocker))
-        yield Waiting(key, run.queue, run.size, result.now - run.submitted, str(code), why)
+        yield Waiting(key, run.queue, run.size, result.now - run.submitted, str(code), why, run.shown)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.plain_words import first_names
+from pumice.model.workloads.estimate import carried_estimates
+from pumice.model.workloads.job import BatchJob
 from pumice.runtime.controllers.kai.groups import (
     GROUP_API,
     GroupAssignment,
@@ -24,9 +26,13 @@ from pumice.runtime.controllers.kai.kubeflow import launched_job
 from pumice.runtime.controllers.kai.owners import pod_gang_of
 from pumice.runtime.controllers.kai.plan import NoGang
 from pumice.runtime.controllers.kai.rules import PodContext
-from pumice.runtime.controllers.writes import Create, controller_of, meta, part
+from pumice.runtime.controllers.writes import Create, annotations_of, controller_of, meta, part
 from pumice.runtime.problems.problem import Problem, Severity, unforeseen
 
+#: Pods that Jobs in files may create together. Bounded, because tenants write the numbers of pods and Jobs.
+MADE_PODS_MAX = 100_000
+_DURATION = "pumice.dev/duration"
+_SPANS = ("pumice.dev/arrival", _DURATION)  # of a Job, for its pods in a simulation
 _DEPTH_MAX = 8  # owners of owners
 #: How pods in files are grouped, where no flag says otherwise.
 KAI_GROUPING = GroupingSettings()
@@ -52,6 +58,7 @@ class KaiPods:
         self.problems: list[Problem] = []
         self.owning: set[tuple[str, str]] = set()  # apiVersion and kind of owners that were read for a group
         self._pods: list[_Pod] = []
+        self._with_pods: set[tuple[str, str]] = set()  # Jobs that own a pod, by namespace and name
         self._launched: set[tuple[str, str]] = set()  # MPI jobs whose launcher has a pod, by namespace and name
         self._owners: dict[_Key, Obj] = {}
         self._groups: dict[tuple[str, str], Obj] = {}  # of each only whether it has sub-groups
@@ -67,6 +74,7 @@ class KaiPods:
         if obj.get("kind") == "Pod":
             if not _is_pod(obj):
                 return False
+            self._note_job_of(obj)
             if part(obj, "spec").get("schedulerName") in KAI_GROUPING.scheduler_names:
                 self.may_own(obj)  # a leader owns its workers, a driver its executors
             if (job := launched_job(_with_names(obj))) is not None:
@@ -91,10 +99,37 @@ class KaiPods:
             self._groups[named["namespace"], str(named.get("name"))] = {"spec": {"subGroups": has_parts}}
         return False
 
+    def _note_job_of(self, pod: Obj) -> None:
+        owners = meta(pod).get("ownerReferences")
+        for each in owners if isinstance(owners, list) else ():
+            if isinstance(each, dict) and each.get("kind") == "Job":
+                self._with_pods.add((_with_names(pod)["metadata"]["namespace"], str(each.get("name"))))
+
     def may_own(self, obj: Any) -> None:
         """Note an object that may own pods, or own their owners."""
         if _is_object(obj):
             self._owners[_key_of(obj)] = _with_names(obj)
+
+    def create_pods(self, jobs: Iterable[tuple[BatchJob, str]]) -> None:
+        """Create the pods of Jobs of batch/v1 that have none, with their places, if KAI's scheduler places them."""
+        left = MADE_PODS_MAX
+        for job, where in sorted(jobs, key=lambda each: (each[0].replicas, each[0].key)):
+            is_ours = job.template.scheduler_name in KAI_GROUPING.scheduler_names
+            if not is_ours or (job.namespace, job.name) in self._with_pods:
+                continue
+            left -= job.replicas
+            if left < 0:
+                what = f"Job {job.key}: gets no PodGroup: Jobs of KAI create at most {MADE_PODS_MAX:,} pods"
+                self.problems.append(Problem(where, what))
+                continue
+            if job.completions is not None and job.completions > job.replicas > 0:
+                what = f"completions {job.completions} above parallelism: only the first {job.replicas} pods are run"
+                self.problems.append(Problem(f"Job {job.key}", what, Severity.WARNING))
+            key = ("batch", "Job", job.namespace, job.name)
+            for pod in raw_pods_of_job(job, self._owners[key]):
+                self._pods.append(_Pod(where, pod, pod))
+            # Each pod runs for itself; a group with a duration would end with the first.
+            self._owners[key] = _without_duration(self._owners[key])
 
     def read(self) -> Iterator[tuple[str, Obj]]:
         """Yield each group that is made, each pod with its group, and missing queues, with their places."""
@@ -184,6 +219,35 @@ class KaiPods:
         if made:
             what = "has no PodGroup and got one, as KAI's pod-grouper would create it"
             self.problems.append(Problem(f"Pod {first_names(made, _SHOWN)}", what, Severity.NOTE))
+
+
+def raw_pods_of_job(job: BatchJob, written: Obj) -> Iterator[Obj]:
+    """Yield the first pods of a Job of batch/v1 as an API server would have them. ``written``: the Job as it is in the
+    file, with a namespace and a uid. Kubernetes gives pods random names; these are numbered."""
+    template = part(part(written, "spec"), "template")
+    uid = meta(written)["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": uid, "controller": True}
+    spans = {key: text for key, text in job.annotations.items() if key in _SPANS}
+    metadata = {
+        **({"creationTimestamp": made} if (made := meta(written).get("creationTimestamp")) else {}),
+        "namespace": job.namespace,
+        # Both names of the label, since Kubernetes writes the old one as well.
+        "labels": {**job.template.labels, "batch.kubernetes.io/job-name": job.name, "job-name": job.name},
+        "annotations": {**carried_estimates(job), **spans, **job.template.annotations},
+        "ownerReferences": [owner],
+    }
+    spec = dict(part(template, "spec"))
+    if job.active_deadline_s is not None:  # it counts from the start of the Job, which is that of its first pods
+        spec["activeDeadlineSeconds"] = int(job.active_deadline_s)
+    for i in range(job.replicas):
+        name = f"{job.name}-{i}"
+        own = {**metadata, "name": name, "uid": f"{job.uid or job.key}-{i}"}
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
+
+
+def _without_duration(job: Obj) -> Obj:
+    kept = {key: text for key, text in annotations_of(job).items() if key != _DURATION}
+    return {**job, "metadata": {**meta(job), "annotations": kept}}
 
 
 def default_queues(names: Sequence[str]) -> Iterator[tuple[str, Obj]]:

@@ -21,6 +21,7 @@ from pumice.model.manifest.reading.fields import FieldError
 from pumice.model.manifest.reading.keys import UnknownKey, unknown_keys
 from pumice.model.manifest.reading.sub_group_names import odd_sub_group_names
 from pumice.model.plain_words import first_names, kind_of
+from pumice.model.workloads.job import BatchJob
 from pumice.model.workloads.job_makers import JobMaker
 from pumice.runtime.files.documents import FILE_BYTES_MAX, Document, documents
 from pumice.runtime.files.kai_pods import KAI_GROUPING, KaiPods, default_queues
@@ -199,6 +200,8 @@ class _Reading:
             self._read(where, obj)
 
     def result(self, beside: Iterable[Object] | None) -> Manifests:
+        values = list(self.objects.values())
+        self.kai_pods.create_pods((value, where) for value, where in values if isinstance(value, BatchJob))
         for where, obj in self.kai_pods.read():
             self._read(where, obj)
         self._put_groups_in_kais_queue()

@@ -37,6 +37,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 ROOT_QUEUE = "root"
+#: KAI's pod-grouper writes this class, whose value is the default. Files often have no PriorityClasses.
+_KAI_DEFAULT_CLASS = "train"
 _CYCLES_MAX = 20
 _MEMORY_MIN = 1024.0
 _GUESSES_MAX = 50
@@ -170,7 +172,7 @@ class _Cluster:
 
     def _priority_classes(self) -> Iterator[Problem]:
         classes = {each.name for each in self.classes}
-        named = [("PodGroup", g.key, g.priority_class_name) for g in self.groups]
+        named = [("PodGroup", g.key, g.priority_class_name) for g in self.groups if classes or not _is_made_by_kai(g)]
         named += [("Job", j.key, j.priority_class_name) for j in self.jobs]
         lost = _grouped((name, f"{kind} {key}") for kind, key, name in named if name and name not in classes)
         for name, keys in lost.items():
@@ -276,6 +278,10 @@ def _is_waiting_time(text: str) -> bool:
 
 def _only(kind: type[T], objects: Iterable[object]) -> list[T]:
     return [obj for obj in objects if isinstance(obj, kind)]
+
+
+def _is_made_by_kai(group: PodGroup) -> bool:
+    return group.gang is not None and group.priority_class_name == _KAI_DEFAULT_CLASS
 
 
 def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

@@ -27,6 +27,7 @@ class Stuck(Struct, frozen=True):
 
     ``impossible``: why it would not run even alone, None if it would. ``promised``: what it was admitted with and does
     not hold. ``holds``: what its pods hold while its gang is incomplete. By resource, in units of ``Resource``.
+    ``shown``: what people call it, "" for ``job``.
     """
 
     job: str
@@ -35,6 +36,7 @@ class Stuck(Struct, frozen=True):
     impossible: str | None
     promised: Mapping[str, float]
     holds: Mapping[str, float]
+    shown: str = ""
 
 
 class StuckJobs:
@@ -59,7 +61,7 @@ class StuckJobs:
                 continue
             holds, promised = self._held(run), self._promised(run)
             if why is not None or holds or promised:
-                found.append(Stuck(run.key, run.queue, run.size, why, promised, holds))
+                found.append(Stuck(run.key, run.queue, run.size, why, promised, holds, run.shown))
         return tuple(found)
 
     def _impossible(self, waiting: Iterable[JobRun], alone: TryAlone) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from pumice.model.events import Object
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
 from pumice.model.plain_words import first_names
-from pumice.model.pod import Pod
+from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.job import BatchJob
 from pumice.model.workloads.podgroup import PodGroup
 from pumice.runtime.files.manifests import load_manifests
@@ -18,6 +18,9 @@ from pumice.runtime.problems.problem import Problem, Severity
 from pumice.runtime.problems.validation import validate_cluster
 from pumice.sim.scenes.manifests import scene_of
 from pumice.sim.scenes.scene import Scene
+
+#: Schedulers for whose pods PodGroups are made.
+_PLACED_HERE = "volcano or kai-scheduler"
 
 
 def read_manifests(
@@ -31,7 +34,19 @@ def read_manifests(
     objects, found = validate_cluster(objects, cluster=cluster)
     newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
     scene = scene_of(objects)
-    return replace(scene, problems=(*loaded.problems, *bare, *found, *scene.problems)), newest
+    outside = _in_no_job(scene.objects)
+    return replace(scene, problems=(*loaded.problems, *bare, *found, *outside, *scene.problems)), newest
+
+
+def _in_no_job(objects: Iterable[Object]) -> Iterator[Problem]:
+    """Yield a note for the waiting pods of each scheduler for whose pods no PodGroup is made."""
+    names: dict[str, list[str]] = {}
+    for obj in objects:
+        if isinstance(obj, Pod) and not obj.group_key and not obj.node_name and obj.phase not in ENDED:
+            names.setdefault(obj.scheduler_name, []).append(obj.key)
+    for scheduler, pods in sorted(names.items()):
+        what = f"is not placed: it is in no PodGroup and names the scheduler {scheduler}, wanted {_PLACED_HERE}"
+        yield Problem(f"Pod {first_names(pods)}", what, Severity.NOTE)
 
 
 def _without_jobs_of_pods(objects: Sequence[Value]) -> list[Value]:

@@ -32,6 +32,7 @@ from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.model.workloads.bare_pods import bare_group_name
 from pumice.model.workloads.job import BatchJob, VolcanoJob
 from pumice.model.workloads.job_makers import JobMaker
 from pumice.model.workloads.podgroup import PodGroup
@@ -167,7 +168,7 @@ class _Stage:
             if job is not None:
                 group = replace(group, annotations={**_spans(job.job.annotations), **group.annotations})
             pods = sorted(members[key], key=lambda pod: (len(pod.name), pod.name))
-            yield LooseGang(group, tuple(pods), kept=key in declared)
+            yield LooseGang(group, tuple(pods), kept=key in declared and not _is_made(key, pods))
         yield from jobs.values()
 
     def _leave_out_what_is_too_much(self) -> None:
@@ -224,6 +225,11 @@ class _Stage:
             problem = span_problem(annotations, key)
             if problem is not None:
                 self.problems.append(Problem(where, f"{problem}; it is left out"))
+
+
+def _is_made(key: str, pods: Sequence[Pod]) -> bool:
+    """Return True if the PodGroup of this key was made for these pods, which named none."""
+    return any(key == f"{pod.namespace}/{bare_group_name(pod)}" for pod in pods)
 
 
 def _spans(annotations: Mapping[str, str]) -> dict[str, str]:

@@ -191,7 +191,10 @@ class LooseGang(Struct, frozen=True):
 
     @property
     def arrival_s(self) -> float:
-        return seconds_of(self.group.annotations, ARRIVAL_ANNOTATION) or 0.0
+        # A group that is made for pods has nothing of the Job that owns them; its pods have.
+        holders = (self.group, *(() if self.kept else self.pods))
+        found = (seconds_of(each.annotations, ARRIVAL_ANNOTATION) for each in holders)
+        return min((each for each in found if each is not None), default=0.0)
 
     @property
     def duration_s(self) -> float:
