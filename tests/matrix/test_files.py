@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.matrix.kit import KAI, NODE, VOLCANO, batch_job, pod, written
+from tests.matrix.kit import KAI, NODE, VOLCANO, batch_job, pod, volcano_job, written
 from tests.unit.cli.kit import run
 
 Raw = dict[str, Any]
@@ -85,3 +85,11 @@ def test_the_class_that_kai_gives_to_pods_needs_not_exist(tmp_path: Path) -> Non
     named = {**group, "spec": {"minMember": 1, "queue": "team", "priorityClassName": "train"}}
     warnings = run("schedule", *written(tmp_path, "", *KAI, high, named)).lines("warning")
     assert any("PriorityClass train does not exist" in warning for warning in warnings)
+
+
+def test_a_cron_job_without_a_time_of_creation_creates_its_jobs(tmp_path: Path) -> None:
+    (job,) = volcano_job("a", 1)
+    spec = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {**job["spec"], "runningEstimate": "60s"}}}
+    cron = {**job, "kind": "CronJob", "spec": spec}
+    found = run("simulate", *written(tmp_path, "", *VOLCANO, cron), "--until", "31m", "--json").json
+    assert (found["jobs"], found["completed"]) == (6, 5)

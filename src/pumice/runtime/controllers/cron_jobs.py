@@ -142,7 +142,9 @@ def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float, form: JobForm = VO
 def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float, form: JobForm) -> tuple[list[Write], float | None]:
     """Return the writes that create the Job that is due, and its time; None: nothing is created."""
     last = epoch_of(str(part(obj, "status").get("lastScheduleTime", "")))
-    since = last if last is not None else epoch_of(str(meta(obj).get("creationTimestamp", ""))) or now
+    created = epoch_of(str(meta(obj).get("creationTimestamp", "")))
+    # An instant may be 0: a simulation of manifests without times begins there.
+    since = next((at for at in (last, created) if at is not None), now)
     ref = ref_of(obj)
     if last is not None and last > now:
         # A simulation may start before a manifest's status was written, and a clock may have been set back.

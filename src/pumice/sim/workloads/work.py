@@ -192,7 +192,7 @@ class LooseGang(Struct, frozen=True):
     @property
     def arrival_s(self) -> float:
         # A group that is made for pods has nothing of the Job that owns them; its pods have.
-        holders = (self.group, *(() if self.kept else self.pods))
+        holders: list[PodGroup | Pod] = [self.group, *(() if self.kept else self.pods)]
         found = (seconds_of(each.annotations, ARRIVAL_ANNOTATION) for each in holders)
         return min((each for each in found if each is not None), default=0.0)
 
