@@ -166,8 +166,13 @@ def fuzz(
 
 
 def _replayed(paths: tuple[Path, ...], registry: Registry) -> Worlds:
+    from pumice.model.manifest import ManifestError
+
     for path, case in [(path, _read(path)) for path in paths]:
-        yield str(path), case, _played(case, registry)
+        try:
+            yield str(path), case, _played(case, registry)
+        except ManifestError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def _worlds(drawn: DrawOptions, seeds: range, engine: str, workers: int, draws: Callable[[int], FuzzCase]) -> Worlds:
@@ -225,18 +230,13 @@ def _must_fit(drawn: DrawOptions) -> None:
 
 def _maker(registry: Registry, drawn: DrawOptions) -> Callable[[int], FuzzCase]:
     """Return what draws the world of a seed. Raises: InputError saying what is wrong with policies and faults."""
-    import yaml
-
     from pumice.cli.faults import parse_faults
-    from pumice.runtime.policy.conf import load_policy
+    from pumice.runtime.policy.conf import loaded_from_file
     from pumice.sim.fuzz.case import QUIET_AFTER_S, Kind, draw, draw_mixed
 
     if drawn.kind == ANY:
         return lambda seed: draw_mixed(seed, registry)
-    given, faults = [], drawn.faults
-    for path in drawn.confs:
-        load_policy(Path(path), registry)  # says what is wrong with it
-        given.append(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+    given, faults = [dict(loaded_from_file(Path(path), registry).document) for path in drawn.confs], drawn.faults
     plan: dict[str, float] | None = None
     if faults:
         wrong = parse_faults(faults, QUIET_AFTER_S) if faults != "none" else None
@@ -260,7 +260,7 @@ def _read(path: Path) -> FuzzCase:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{path}: is not valid JSON: {where}: {error.msg}; wanted a world saved by fuzz") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise InputError(f"{path}: found no world saved by fuzz: {in_short(error)}") from None
 
 

@@ -41,13 +41,14 @@ _KINDS: OnDemand[Callable[[Mapping[str, Any], str], tuple[Any, tuple[str, ...]]]
 
 
 class LoadedPolicy(Struct, frozen=True):
-    """The policy of a conf, and its ``text``. ``left_out``: actions that a lenient reading ignored. ``added_dialect``:
-    the file names no dialect, and the text has one."""
+    """The policy of a conf, its ``text``, and the ``document`` in it that is the policy file. ``left_out``: actions
+    that a lenient reading ignored. ``added_dialect``: the file names no dialect, and the text has one."""
 
     policy: Policy
     text: str
     left_out: tuple[str, ...] = ()
     added_dialect: bool = False
+    document: Mapping[str, Any] = {}
 
 
 def policy_of(
@@ -139,7 +140,7 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
         raise PolicyError(f"{where}: {problem}" for problem in unusable)
     warnings = (*(f"actions: {why} (ignored)" for why in left_out.values()), *unusable, *no_policy)
     policy = replace(policy, warnings=warnings + policy.warnings) if warnings else policy
-    return LoadedPolicy(policy, text, tuple(left_out))
+    return LoadedPolicy(policy, text, tuple(left_out), document=document)
 
 
 def _in_sections(policy: Policy) -> Iterator[str]:

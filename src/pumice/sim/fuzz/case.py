@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from math import inf
 from typing import Any, Self
 
 from msgspec import Struct
@@ -12,6 +13,8 @@ from msgspec import Struct
 from pumice.framework.plugin.policy_file import DEFAULT_DIALECT, Policy, read_policy
 from pumice.framework.plugin.registry import Registry
 from pumice.model.manifest import Decoder
+from pumice.model.manifest.reading.fields import choice, maybe_whole, shown, table, tables, wrong
+from pumice.model.quantity import INT64_MAX
 from pumice.sim.faults import FaultPlan
 from pumice.sim.fuzz.clusters import Raw, draw_objects
 from pumice.sim.fuzz.confs import Conf, draw_conf
@@ -84,14 +87,22 @@ class FuzzCase(Struct, frozen=True):
         return found | {"kind": str(self.kind)}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """Raises: KeyError, TypeError, ValueError if it is not a case."""
+    def from_json(cls, found: object) -> Self:
+        """Return the case in a JSON document. Raises: ValueError if it has none."""
+        if not isinstance(found, dict):
+            raise ValueError(f"found {shown(found)}, wanted an object")
+        seed, faults = maybe_whole(found, "seed", "", 0, INT64_MAX), table(found, "faults", "")
+        if seed is None:
+            raise wrong(found, "seed", "", "an integer from 0")
         known = set(FaultPlan.__struct_fields__)
-        unknown = found["faults"].keys() - known
-        if unknown:
-            raise KeyError(f"faults: found {sorted(unknown)}, wanted of {sorted(known)}")
-        kind = Kind(found.get("kind", Kind.CROWDED))
-        return cls(int(found["seed"]), found["conf"], tuple(found["objects"]), found["faults"], kind)
+        if unknown := faults.keys() - known:
+            raise ValueError(f"faults: found {sorted(unknown)}, wanted of {sorted(known)}")
+        for name, value in faults.items():
+            # Python's JSON has infinite numbers, and one that is not a number.
+            if not isinstance(value, int | float) or not 0 <= value < inf:
+                raise wrong(faults, name, "faults", "a number from 0 on")
+        kind = Kind(choice(found, "kind", "", tuple(Kind), Kind.CROWDED))
+        return cls(seed, table(found, "conf", ""), tuple(tables(found, "objects", "")), faults, kind)
 
 
 def draw_mixed(seed: int, registry: Registry) -> FuzzCase:

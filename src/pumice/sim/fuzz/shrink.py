@@ -46,17 +46,18 @@ def _smaller(case: FuzzCase) -> Iterator[FuzzCase]:
 
 
 def _less_policy(conf: Conf) -> Iterator[Conf]:
-    actions = conf["actions"].split(", ")
+    # A policy file of a user may name the actions without spaces, and has what it needs only.
+    actions = [name.strip() for name in str(conf.get("actions", "")).split(",")]
     for i in (i for i, name in enumerate(actions) if name != "allocate" or actions.count(name) > 1):
         yield conf | {
             "actions": ", ".join(actions[:i] + actions[i + 1 :])
         }  # without actions, evictions have no purpose
     needed = needed_by(actions) if conf.get("dialect") != "kai" else frozenset()
-    for t, tier in enumerate(conf["tiers"]):
-        for p in (p for p, entry in enumerate(tier["plugins"]) if entry["name"] not in needed):
+    for t, tier in enumerate(conf.get("tiers") or ()):
+        for p in (p for p, entry in enumerate(tier.get("plugins") or ()) if entry["name"] not in needed):
             less = copy.deepcopy(conf)
             del less["tiers"][t]["plugins"][p]
-            less["tiers"] = [each for each in less["tiers"] if each["plugins"]]
+            less["tiers"] = [each for each in less["tiers"] if each.get("plugins")]
             yield less
     for i in range(len(conf.get("configurations") or ())):
         yield conf | {"configurations": conf["configurations"][:i] + conf["configurations"][i + 1 :]}
