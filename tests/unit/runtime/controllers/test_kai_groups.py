@@ -290,6 +290,13 @@ def test_segments_of_a_leader_worker_set(size: int, policy: Obj, groups: dict[st
     assert [grouped(lws_pod(i), owner_).member for i in range(size)] == members
 
 
+@pytest.mark.parametrize("policy", [{}, {"subGroupPolicyType": "LeaderExcluded"}], ids=["with the leader", "without"])
+def test_a_pod_beyond_the_size_of_its_leader_worker_set_is_in_no_segment(policy: Obj) -> None:
+    segmented = {**LWS, "spec": {"leaderWorkerTemplate": {"size": 5, "subGroupPolicy": {"subGroupSize": 2, **policy}}}}
+    with pytest.raises(NoGang, match="worker-index: found 5, wanted an integer below 5"):
+        grouped(lws_pod(5), segmented)
+
+
 def test_segments_of_pytorch_workers_beyond_the_minimum_are_optional() -> None:
     labels = {"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "5"}
     it = with_annotations(pod(labels=labels), segment_size="3", topology="t")
@@ -418,7 +425,10 @@ def test_pods_that_are_not_ours_to_group_are_left_alone(it: Obj) -> None:
         (with_spec(JOB_SET, {"replicatedJobs": [{"name": "a", "replicas": 10**9}]}), "found 1000000001 groups of pods"),
         (JOB_SET, "found no label jobset.sigs.k8s.io/replicatedjob-name"),
         (with_spec(LWS, {}), "leaderWorkerTemplate.size: found none"),
-        (with_spec(LWS, {**LWS["spec"], "startupPolicy": "Never"}), "startupPolicy: found 'Never'"),
+        (
+            with_spec(LWS, {**LWS["spec"], "startupPolicy": "Never"}),
+            "startupPolicy: found 'Never', wanted LeaderCreated or LeaderReady",
+        ),
         (with_annotations(LWS, segment_size="5"), "size of a segment: found 5, wanted 2 to 4"),
         (owner("serving.knative.dev/v1", "Service"), "found no Revision among its owners"),
         (

@@ -86,6 +86,11 @@ def worker() -> Obj:
             id="its scale times that below it",
         ),
         pytest.param(
+            karta(by_components(), component("master"), component("worker", ownerRef=None)),
+            ("pg-uid-o-training", 3, {}, "train"),
+            id="without an owner of its own it is below the root",
+        ),
+        pytest.param(
             karta(
                 by_components("worker"),
                 {"name": "worker", "ownerRef": "flow", "specDefinition": {"podSpecPath": ".spec"}},
@@ -144,6 +149,10 @@ def test_a_kind_with_a_rule_keeps_it(group: str, kind: str) -> None:
         (
             karta(by_components("worker"), component("worker", scaleDefinition={"replicasPath": ".a | length"})),
             "found '.a | length', wanted a path such as",
+        ),
+        (
+            karta(by_components("worker", "Worker")),
+            "found a component in two subGroups, wanted each in one: worker, Worker",
         ),
         (karta(by_keys("flow", ".metadata.labels.none")), ".metadata.labels.none of pod p: found 0 values"),
         (karta(by_keys("flow", filters=[".x"])), "found filters, wanted none"),

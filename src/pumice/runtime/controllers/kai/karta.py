@@ -56,17 +56,21 @@ def _of_components(pod: Obj, structure: _Structure, wanted: Obj) -> GangPlan:
     """Return a sub-group for each component that is named, of which all are needed."""
     listed = parts(wanted, "subGroups")
     check_sub_groups(len(listed), structure.top)
-    subs, member = [], ""
-    for each in listed:
-        name = str(each.get("componentName"))
-        scale = structure.scale_of(name)
+    names = [str(each.get("componentName")) for each in listed]
+    # A PodGroup cannot have two sub-groups of one name, and each look is at all components below one.
+    if len({name.lower() for name in names}) < len(names):
+        raise NoGang(
+            f"{structure.where}: found a component in two subGroups, wanted each in one: {', '.join(names)[:80]}"
+        )
+    subs = []
+    for name, each in zip(names, listed, strict=True):
+        scale = structure.scale(name)
         if not scale:
             raise NoGang(f"{structure.where}: component {name[:80]}: found no scale, wanted one in its scaleDefinition")
         subs.append(SubGroup(name.lower(), scale, "", _place(part(each, "topology"), structure.where)))
-        if not member and structure.is_in(pod, name):
-            member = name.lower()
+    member = next((name.lower() for name in names if structure.is_in(pod, name)), "")
     return GangPlan(
-        sum(each.min_member for each in subs) or structure.scale_of(structure.root) or 1,
+        sum(each.min_member for each in subs) or structure.scale(structure.root) or 1,
         tuple(subs),
         min_sub_group=len(subs) or None,
         member=member,
@@ -92,11 +96,12 @@ def _by_keys(pod: Obj, structure: _Structure, groups: list[Obj]) -> GangPlan:
                 f"{structure.where}: {str(path)[:80]} of pod {meta(pod).get('name')}: found {len(values)} values"
             )
         keys.append(values[0])
-    return GangPlan(structure.scale_of(found) or 1, name=_name(structure.top, keys))
+    return GangPlan(structure.scale(found) or 1, name=_name(structure.top, keys))
 
 
 class _Structure:
-    """The components of one object. A Karta may name components in a circle; each is looked at once."""
+    """The components of one object, as a Karta describes them. They may own one another in a circle, so none is looked
+    at again below itself."""
 
     def __init__(self, karta: Obj, top: Obj) -> None:
         definition = part(karta, "spec", "structureDefinition")
@@ -105,18 +110,11 @@ class _Structure:
         children = parts(definition, "childComponents")
         check_sub_groups(len(children), karta)
         self._components = {str(each.get("name")): each for each in (*children, root)}
-        self._scales: dict[str, int] = {}
         self._below: dict[str, list[str]] = {}
-        for name, each in self._components.items():
-            self._below.setdefault(str(each.get("ownerRef")), []).append(name)
+        for name in self._components:
+            if name != self.root:
+                self._below.setdefault(self._owner_of(name), []).append(name)
         self._has_scales = any(each.get("scaleDefinition") for each in self._components.values())
-
-    def scale_of(self, name: str) -> int:
-        """Return how many pods a component has, as ``scale``."""
-        # A Karta may name one component in each of its sub-groups.
-        if name not in self._scales:
-            self._scales[name] = self.scale(name)
-        return self._scales[name]
 
     def scale(self, name: str, seen: frozenset[str] = frozenset()) -> int:
         """Return how many pods a component has with those below it, by their scales, or if no component has one, by
@@ -172,8 +170,12 @@ class _Structure:
         found: list[str] = []
         while name in self._components and name not in found:
             found.append(name)
-            name = str(self._components[name].get("ownerRef") or self.root)
+            name = self._owner_of(name)
         return found
+
+    def _owner_of(self, name: str) -> str:
+        """Return the component above another one: the root, if none is named."""
+        return str(self._components[name].get("ownerRef") or self.root)
 
     def _selects(self, name: str, pod: Obj) -> bool:
         selector = part(self._components.get(name, {}), "podSelector", "componentTypeSelector")

@@ -35,9 +35,9 @@ FindGroup = Callable[[str], Obj | None]
 
 
 def job_set(pod: Obj, owner: Obj, find_group: FindGroup) -> GangPlan:
-    """Return a gang with two levels: a sub-group for each replicated job, and below it one for each replica.
-
-    Started in order, the first replicated job is enough: the next are created when it runs. Raises: NoGang.
+    """Return the gang of a pod, with two levels: a sub-group for each replicated job, and below it one for each
+    replica. If the jobs start in order, the gang needs the first one only, since the next are created when it runs.
+    Raises: NoGang.
     """
     jobs = _replicated_jobs(owner)
     if (flat := _flat(owner, pod, jobs, find_group)) is not None:
@@ -92,13 +92,15 @@ def _flat(owner: Obj, pod: Obj, jobs: list[Obj], find_group: FindGroup) -> GangP
 
 
 def leader_worker_set(pod: Obj, owner: Obj) -> GangPlan:
-    """Return a gang for each replica, of a leader and its workers. Raises: NoGang."""
+    """Return the gang of a pod: its replica, which is a leader and workers. Raises: NoGang."""
     size = count_or(part(owner, "spec", "leaderWorkerTemplate").get("size"), 0)
     if not size:
         raise NoGang(f"{named(owner)}: spec.leaderWorkerTemplate.size: found none, wanted an integer from 1")
     policy = part(owner, "spec").get("startupPolicy") or _STARTUP_POLICIES[0]
     if policy not in _STARTUP_POLICIES:
-        raise NoGang(f"{named(owner)}: spec.startupPolicy: found {str(policy)[:40]!r}, wanted {_STARTUP_POLICIES}")
+        raise NoGang(
+            f"{named(owner)}: spec.startupPolicy: found {str(policy)[:40]!r}, wanted {' or '.join(_STARTUP_POLICIES)}"
+        )
     if policy == "LeaderReady":
         size = _of_ready_leader(pod, size)
     index = _index(pod, owner)
@@ -151,6 +153,9 @@ def _segments(pod: Obj, owner: Obj, size: int, segment: int, index: int | None) 
     """Return a sub-group for each segment, and that of the pod. Raises: NoGang."""
     if index is None:
         raise NoGang(f"{named(owner)}: pod {meta(pod).get('name')}: found no label {_WORKER_INDEX}")
+    # A pod beyond the size would be in a segment that the group does not have, and wait for ever.
+    if index >= size:
+        raise NoGang(f"{named(owner)}: label {_WORKER_INDEX}: found {index}, wanted an integer below {size}")
     template = part(owner, "spec", "leaderWorkerTemplate", "workerTemplate", "metadata", "annotations")
     place = segment_constraint(pod, template, owner)
     # A leader beside full segments is an extra pod of the first one.
