@@ -29,12 +29,14 @@ FLOWS_MAX = 1_000
 _RETRIES_MAX = 100
 _NAME_MAX = 63  # the name of a Job is a label of its pods
 _BASE_S, _MOST_S = 30.0, 300.0
-_ASKED = ("httpGetList", "tcpSocketList")
+#: Lists of a probe that name addresses, which are not supported.
+_ADDRESS_PROBES = ("httpGetList", "tcpSocketList")
 
 
 class Retry(Struct, frozen=True):
-    """Up to ``most`` retries, each after ``base_s`` seconds; with ``doubles`` twice as long as before, up to ``cap_s``.
-    If it fails, or with ``always`` also if it succeeds."""
+    """How often a Job that has failed is created again, and when. ``most``: retries at most. ``base_s``: seconds before
+    the first one. ``doubles``: each waits twice as long as the one before, ``cap_s`` at most. ``always``: a Job that
+    has completed is created again, too."""
 
     most: int = 0
     base_s: float = _BASE_S
@@ -48,8 +50,9 @@ class Retry(Struct, frozen=True):
 
 
 class Flow(Struct, frozen=True):
-    """A Job from the JobTemplate with its name. It waits for ``targets``, for all or for ``any_target`` of them, until
-    they have completed, or until their tasks have reached phases: ``task_phases``, pairs of a task and its phase."""
+    """A Job from the JobTemplate with its name. ``targets``: names of the flows that it waits for, all of them or
+    ``any_target``, until they have completed, or until their tasks have reached phases: ``task_phases``, pairs of a
+    task and its phase. ``patch``: what is changed in the spec of the template."""
 
     name: str
     targets: tuple[str, ...] = ()
@@ -60,7 +63,7 @@ class Flow(Struct, frozen=True):
 
 
 class JobFlow(Struct, frozen=True):
-    """``deletes``: its Jobs are deleted when all have completed."""
+    """Jobs that wait for each other. ``deletes``: they are deleted when all have completed."""
 
     name: str
     flows: tuple[Flow, ...]
@@ -91,10 +94,10 @@ def _flow(item: Obj, path: str, flow_name: str, retry: Retry) -> Flow:
     depends = table(item, "dependsOn", path)
     path_of_probe = f"{path}.dependsOn.probe"
     probe = table(depends, "probe", f"{path}.dependsOn")
-    for asked in _ASKED:
-        if probe.get(asked):
+    for listed in _ADDRESS_PROBES:
+        if probe.get(listed):
             raise FieldError(
-                f"{path_of_probe}.{asked}",
+                f"{path_of_probe}.{listed}",
                 "addresses to ask",
                 "taskStatusList: HTTP probes are not supported",
             )

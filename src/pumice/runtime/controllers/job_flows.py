@@ -61,15 +61,15 @@ class FlowPhase(StrEnum):
 
 
 class RetryCount(NamedTuple):
-    """How often a Job was created again, and the UID of the last one that was replaced, which is not counted twice."""
+    """How often a Job was created again. ``uid``: of the last one that was replaced, which is not counted twice."""
 
     times: int
     uid: str
 
 
 class _Case(Struct, frozen=True):
-    """``jobs``: those that the flow controls, by name of their flow. ``retries``: of those that were retried, by the
-    same."""
+    """What is known of one JobFlow. ``jobs``: those that it controls, by name of their flow. ``retries``: of those that
+    were retried, by the same."""
 
     obj: Obj
     flow: JobFlow
@@ -112,6 +112,7 @@ def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], 
 
 
 def job_name(flow: JobFlow, of: Flow) -> str:
+    """Return the name of a Job of a flow."""
     return f"{flow.name}-{of.name}"
 
 
@@ -145,6 +146,7 @@ def _made(case: _Case, again: Set[str]) -> Iterator[Write]:
 
 
 def _may_begin(case: _Case, flow: Flow, again: Set[str]) -> bool:
+    """Return True if the Jobs that a Job waits for are far enough. ``again``: as for ``_made``."""
     if not flow.targets:
         return True
     answers = (target not in again and _is_far_enough(case, flow, target) for target in flow.targets)
@@ -160,8 +162,8 @@ def _is_far_enough(case: _Case, flow: Flow, target: str) -> bool:
     if case.phase(target) == JobPhase.COMPLETED:
         return True
     tasks = {str(each.get("name")): each for each in part(job, "spec").get("tasks") or () if isinstance(each, dict)}
-    asked = [(tasks[name], phase) for name, phase in flow.task_phases if name in tasks]
-    return bool(asked) and all(_count(job, task, phase) >= _least(task) for task, phase in asked)
+    wanted = [(tasks[name], phase) for name, phase in flow.task_phases if name in tasks]
+    return bool(wanted) and all(_count(job, task, phase) >= _least(task) for task, phase in wanted)
 
 
 def _count(job: Obj, task: Obj, phase: str) -> int:
@@ -177,18 +179,19 @@ def _least(task: Obj) -> int:
 
 def _job(case: _Case, flow: Flow, template: Obj) -> Obj:
     origin = f"{meta(case.obj)['namespace']}.{flow.name}"
-    said = {TEMPLATE_KEY: origin}
+    notes = {TEMPLATE_KEY: origin}
     spec = patched(part(template, "spec"), flow.patch)
-    return job_object(case.obj, job_name(case.flow, flow), spec, said, said if len(origin) <= _LABEL_MAX else {})
+    return job_object(case.obj, job_name(case.flow, flow), spec, notes, notes if len(origin) <= _LABEL_MAX else {})
 
 
 # -- what is tried again
 
 
 def _retries(obj: Obj) -> dict[str, RetryCount]:
+    """Return the retries in the status of a JobFlow, by name of their flow."""
     found = {}
-    for name, said in part(obj, "status", "retries").items():
-        times, uid = (said.get("times"), said.get("uid")) if isinstance(said, dict) else (None, None)
+    for name, count in part(obj, "status", "retries").items():
+        times, uid = (count.get("times"), count.get("uid")) if isinstance(count, dict) else (None, None)
         if isinstance(times, int) and times > 0:
             found[name] = RetryCount(times, str(uid))
     return found

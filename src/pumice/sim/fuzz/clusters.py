@@ -1,5 +1,5 @@
-"""Draw small clusters and their work as manifests. They are full, so that evictions happen, and most jobs could run, so
-that there are victims."""
+"""Draw small clusters and their work as manifests. The clusters are full, so that evictions happen, and most jobs could
+run, so that there are victims."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Draw small clusters in KAI's kinds, and policies in its language: a tree of queues with quotas, gangs with
-sub-groups, shares of GPUs, racks. They are full, so that evictions happen."""
+sub-groups, shares of GPUs, racks. The clusters are full, so that evictions happen."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ _NOW = 1_767_225_600.0 + _BEGIN_S
 
 
 class _World:
-    """What a storm is drawn into. ``first``: the queue of running pods. ``queues``: those of the storm. ``arrives``:
-    when the other tenant's gang is made."""
+    """The cluster that a storm is drawn into. ``first``: the queue of running pods. ``queues``: those of the storm.
+    ``arrives``: when the other tenant's gang is made."""
 
     def __init__(self, dice: Dice, action: str, dialect: str) -> None:
         self.dice, self.action, self.kai = dice, action, dialect == "kai"
@@ -92,6 +92,8 @@ class _World:
         return raw("v1", "Pod", name, metadata=metadata, spec=spec, status={"phase": "Running" if on else "Pending"})
 
     def group(self, name: str, least: int, queue: str, priority: str, at: int, **rest: object) -> Raw:
+        """Return a PodGroup. ``at``: when it was made, in seconds after the year began. ``rest``: fields of the spec,
+        and ``namespace`` and ``phase``."""
         namespace, phase, spec = str(rest.pop("namespace", "ns")), rest.pop("phase", "Inqueue"), dict(rest)
         made = f"2026-01-01T00:{at // 60:02d}:{at % 60:02d}Z"
         metadata = {"namespace": namespace, "creationTimestamp": made}
