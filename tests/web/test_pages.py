@@ -146,7 +146,7 @@ async def test_a_job_is_explained_with_ways_out(served: Served, page: Page) -> N
     await page.open(f"{served.url}/job?name=ns/large")
     await wait_for(page, "document.querySelector('#ways li')")
     text = await page.js(TEXT)
-    assert "Not now." in text and "Checked" in text and "Shortage" in text
+    assert "Not now: it starts once" in text and "Checked" in text and "Shortage" in text
     assert page.complaints == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from pumice.answers.amounts import amount_text
 from pumice.answers.codes import WORDS, Code
 from pumice.answers.lifts import Lift
@@ -33,13 +35,11 @@ def sentence_of(world: World, tables: Tables, job: str, each: Lift, row: int) ->
     if each.code is Code.TAINT and specs:
         found = [f"{node.name} ({why})" for node in world.nodes if (why := _kept_off(specs[0], node))]
     elif each.code is Code.VOLUME:
-        space = job.partition("/")[0]
-        claims = dict.fromkeys(name for spec in specs for name in spec.claim_names)
-        found = [_claim_text(world, f"{space}/{name}") for name in claims]
+        claims = [name for spec in specs for name in spec.claim_names]
+        found = _of_claims(job, claims, lambda key: _volume_of(world, key))
     elif each.code is Code.DEVICE:
-        space = job.partition("/")[0]
-        claims = dict.fromkeys(name for spec in specs for name in spec.resource_claims)
-        found = [_devices_text(world, f"{space}/{name}") for name in claims]
+        claims = [name for spec in specs for name in spec.resource_claims]
+        found = _of_claims(job, claims, lambda key: _devices_of(world, key))
     return f"{meaning_of(each)}: {names(found)}" if found else _with_amounts(tables, each, row)
 
 
@@ -63,21 +63,36 @@ def _kept_off(spec: PodSpec, node: Node) -> str:
     return text_of(left[0]) if left else ""
 
 
-def _devices_text(world: World, key: str) -> str:
+def _of_claims(job: str, claims: Iterable[str], of: Callable[[str], tuple[str, str]]) -> list[str]:
+    """Return a text for each kind of claims of a job. ``of``: what is said of one, by key, and of several alike."""
+    space, alike = job.partition("/")[0], dict[tuple[str, str], list[str]]()
+    for name in dict.fromkeys(claims):
+        alike.setdefault(of(f"{space}/{name}"), []).append(f"{space}/{name}")
+    return [
+        f"claim {keys[0]} {one}" if len(keys) == 1 else f"claims {names(keys)} {several}"
+        for (one, several), keys in alike.items()
+    ]
+
+
+_MISSING = ("does not exist", "do not exist")
+
+
+def _devices_of(world: World, key: str) -> tuple[str, str]:
     claim = world.objects.get((ResourceClaim, key))
     if not isinstance(claim, ResourceClaim):
-        return f"claim {key} does not exist"
+        return _MISSING
     if claim.allocation is not None:
-        return f"claim {key} has its devices"
-    asked = [f"{counted(count, 'device')} of class {name}" for name, count in claim.devices]
-    return f"claim {key} for {joined(asked)} has none" if asked else f"claim {key} has no devices"
+        return "has its devices", "have their devices"
+    asked = joined([f"{counted(count, 'device')} of class {name}" for name, count in claim.devices])
+    return (f"for {asked} has none", f"for {asked} each have none") if asked else ("has no devices", "have no devices")
 
 
-def _claim_text(world: World, key: str) -> str:
+def _volume_of(world: World, key: str) -> tuple[str, str]:
     claim = world.objects.get((PersistentVolumeClaim, key))
     if not isinstance(claim, PersistentVolumeClaim):
-        return f"claim {key} does not exist"
+        return _MISSING
     if claim.volume:
-        return f"claim {key} has volume {claim.volume}"
-    kind = f" of class {claim.class_name}" if claim.class_name else ""
-    return f"claim {key}{kind} for {amount_text(MEMORY, claim.size).removesuffix(' of memory')} has no volume"
+        return f"has volume {claim.volume}", f"have volume {claim.volume}"
+    kind = f"of class {claim.class_name} " if claim.class_name else ""
+    size = amount_text(MEMORY, claim.size).removesuffix(" of memory")
+    return f"{kind}for {size} has no volume", f"{kind}for {size} each have no volume"

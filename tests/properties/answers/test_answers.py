@@ -92,7 +92,7 @@ def test_a_shortage_of_which_the_cycle_recorded_nothing_has_amounts() -> None:
 def test_a_limit_is_raised_by_what_is_missing_where_more_lets_others_in_before_the_job() -> None:
     world = random_world(random.Random(50025), "volcano")
     found = explain(world, "ns/j5")
-    assert found.ways[0].text == ("queue q0: capability +6 cores", "node n3 uncordoned")
+    assert found.ways[0].text == ("queue q0: capability +6 cores", "uncordon node n3")
     assert cheaper_way(FreshStores(world), found) == ""
 
 
@@ -161,7 +161,7 @@ def test_a_reason_is_called_smallest_only_if_every_smaller_set_was_run() -> None
 @pytest.mark.parametrize(
     ("language", "seed", "job", "text"),
     [
-        ("kai", 625600, "ns/j3", ("open 2 nodes: n0, n1",)),
+        ("kai", 625600, "ns/j3", ("remove taints and cordons of 2 nodes: n0, n1",)),
         (
             "volcano",
             730120,

@@ -23,12 +23,13 @@ def sentence(code: Code) -> str:
         replace(node("n2", cpu=1), taints=(replace(taint, effect="PreferNoSchedule"),)),
     ]
     (pod,) = pods("ask", 1, cpu=1)
-    pod = replace(pod, spec=replace(pod.spec, claim_names=("a", "b", "c"), resource_claims=("d", "e", "f")))
+    pod = replace(pod, spec=replace(pod.spec, claim_names=tuple("abcd"), resource_claims=tuple("efgh")))
     claims = [
         PersistentVolumeClaim("ns", "a", class_name="local", size=5 * 2.0**30),
         PersistentVolumeClaim("ns", "b", volume="disk"),
-        ResourceClaim("ns", "d", (DeviceRequest("gpu", (DeviceOption("gpu.example.com", count=2),)),)),
-        ResourceClaim("ns", "e", allocation=Allocation()),
+        ResourceClaim("ns", "e", (DeviceRequest("gpu", (DeviceOption("gpu.example.com", count=2),)),)),
+        ResourceClaim("ns", "f", (DeviceRequest("gpu", (DeviceOption("gpu.example.com", count=2),)),)),
+        ResourceClaim("ns", "g", allocation=Allocation()),
     ]
     found = world("volcano", queue("default"), *nodes, *claims, podgroup("ask", 1), pod)
     return sentence_of(found, Trials(found, 0).base.outcome.tables, "ns/ask", Lift(code), 0)
@@ -42,13 +43,13 @@ def test_taints_and_cordons_are_named_with_their_nodes() -> None:
 
 def test_claims_of_devices_are_named_with_what_they_ask_for() -> None:
     assert sentence(Code.DEVICE) == (
-        "a claim of devices cannot be met: claim ns/d for 2 devices of class gpu.example.com has none, claim ns/e has"
-        " its devices and claim ns/f does not exist"
+        "a claim of devices cannot be met: claims ns/e and ns/f for 2 devices of class gpu.example.com each have"
+        " none, claim ns/g has its devices and claim ns/h does not exist"
     )
 
 
 def test_claims_are_named_with_what_they_have() -> None:
     assert sentence(Code.VOLUME) == (
         "a volume cannot be bound or reached: claim ns/a of class local for 5 GiB has no volume,"
-        " claim ns/b has volume disk and claim ns/c does not exist"
+        " claim ns/b has volume disk and claims ns/c and ns/d do not exist"
     )

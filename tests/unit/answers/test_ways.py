@@ -14,7 +14,7 @@ from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.table import DEFAULT_PLUGINS
 from pumice.model.devices.claims import Device, DeviceClass, DeviceOption, DeviceRequest, ResourceClaim, ResourceSlice
 from pumice.model.events import Object
-from pumice.model.node import Node
+from pumice.model.node import Node, Taint
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.model.resources import Resource
@@ -130,7 +130,7 @@ def test_limits_of_kai_are_raised_together_by_what_is_missing() -> None:
     assert [part.code for part in found.parts] == [Code.QUEUE_LIMIT]
     first = found.ways[0]
     assert first.text == ("queue limited: gpu limit +4 GPUs; queue limited: cpu limit +4 cores",)
-    change = '{"spec":{"resources":{"gpu":{"limit":8.0},"cpu":{"limit":8000.0}}}}'
+    change = '{"spec":{"resources":{"gpu":{"limit":8},"cpu":{"limit":8000}}}}'
     assert first.commands == (f"kubectl patch queue limited --type merge -p '{change}'",)
     assert first.changes == (
         "--set queue/limited.resources.gpu.limit=8",
@@ -183,7 +183,15 @@ def test_a_way_that_makes_the_changes_of_another_and_more_is_not_given(language:
     closed = [replace(node(name, cpu=4), unschedulable=True) for name in ("n0", "n1")]
     found = explain(world(language, queue("default"), *closed, podgroup("ask", 1), *pods("ask", 1, cpu=1)), "ns/ask")
     texts = [way.text[0] for way in found.ways if "n0" in way.text[0]]
-    assert texts[0] == "node n0 uncordoned" and not any(text.startswith("open") for text in texts)
+    assert texts[0] == "uncordon node n0" and not any("cordons" in text for text in texts)
+
+
+def test_a_taint_of_a_cordon_goes_with_it_and_others_are_named() -> None:
+    taints = (Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"), Taint("dedicated", "ml", "NoSchedule"))
+    closed = replace(node("n0", cpu=4), unschedulable=True, taints=taints)
+    found = explain(world("volcano", queue("default"), closed, podgroup("ask", 1), *pods("ask", 1, cpu=1)), "ns/ask")
+    assert found.ways[0].text == ("uncordon node n0 and remove its taint dedicated=ml:NoSchedule",)
+    assert found.ways[0].commands == ("kubectl uncordon n0", "kubectl taint nodes n0 dedicated:NoSchedule-")
 
 
 def test_a_node_is_made_larger_by_what_it_lacks_and_equal_nodes_are_named_once() -> None:

@@ -347,7 +347,7 @@ def untaint(world: World, job: str) -> Iterator[Step]:
         yield Step(
             len(closed),
             apply,
-            lambda count: f"open {counted(count, 'node')}: {', '.join(node.name for node in closed[:count])}",
+            lambda count: _text_to_open(closed[:count]),
             lambda count: tuple(line for node in closed[:count] for line in _commands_to_open(node)),
             edits=lambda count: count,
         )
@@ -359,14 +359,23 @@ def _opened(node: Node) -> Node:
 
 
 def _open_node(node: Node) -> Step:
-    taints = ", ".join(text_of(taint) for taint in node.taints)
-    what = f"without {taints}" if taints else "uncordoned"
     return Step(
         1,
         lambda draft, count: draft.put(_opened(node)) if count else None,
-        lambda count: f"node {node.name} {what}",
+        lambda count: _text_to_open([node]),
         lambda count: _commands_to_open(node),
     )
+
+
+def _text_to_open(nodes: list[Node]) -> str:
+    if len(nodes) > 1:
+        return f"remove taints and cordons of {counted(len(nodes), 'node')}: {', '.join(node.name for node in nodes)}"
+    # The taint of a cordon goes with it.
+    taints = [text_of(taint) for node in nodes for taint in node.taints if taint.key != _CORDONED]
+    what = f"{'taints' if len(taints) > 1 else 'taint'} {joined(taints)}"
+    if nodes[0].unschedulable or len(taints) < len(nodes[0].taints):
+        return f"uncordon node {nodes[0].name}{f' and remove its {what}' if taints else ''}"
+    return f"remove {what} of node {nodes[0].name}"
 
 
 def _commands_to_open(node: Node) -> tuple[str, ...]:

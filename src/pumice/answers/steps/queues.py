@@ -176,7 +176,8 @@ def _raise_parts(
         return (_sharing_of(queue, part, field) or 0.0) + units[part] * count
 
     def shown(queue: Queue, part: str, count: int) -> float:
-        return round(amount(queue, part, count) / _SHARING_UNITS[part], 3)
+        value = round(amount(queue, part, count) / _SHARING_UNITS[part], 3)
+        return int(value) if value.is_integer() else value
 
     def apply(draft: Draft, count: int) -> None:
         for queue, part, _ in limited:

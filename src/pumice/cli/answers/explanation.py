@@ -69,7 +69,7 @@ def print_explanation(
     if found.wait is not None:
         lines.add((f"way {'abcdefgh'[len(found.ways)]}", "cyan"), escaped(_wait(found.wait, shown)))
     out.print_table(lines)
-    if ways and not found.ways and found.verdict.value in ("not now", "never", "held"):
+    if ways and found.trials and not found.ways and found.verdict.value in ("not now", "never", "held"):
         out.print("none of the changes that Pumice tries helps")
     out.print(f"\ndigest {digest}", style="dim")
 
@@ -78,7 +78,9 @@ def _since(found: Explanation) -> str:
     """Return how long a job has waited and its place in its queue, as far as they are known."""
     place = found.place
     waited = f", waiting {duration(found.waited_s)}" if found.waited_s else ""
-    return waited + (f", number {place.number:,} of {place.count:,}" if place is not None and place.count > 1 else "")
+    if place is None or place.count == 1:
+        return waited
+    return f"{waited}, number {place.number:,} of {place.count:,} in its queue"
 
 
 def _by_reason(waited: Waited | None) -> str:
@@ -101,11 +103,13 @@ def _ahead(place: Place, shown: Callable[[str], str]) -> str:
 
 def _summary(found: Explanation) -> str:
     proof = f"{counted(found.trials, 'trial')}, {_proven(found)}{', ended at their bound' if found.is_cut else ''}"
+    # Without trials there was nothing to prove.
+    proven = f" ({proof})" if found.trials else ""
     count = len(found.parts)
     if found.verdict == "starts":
         return escaped(found.parts[0].sentence) if count else ""
     unchanged = "as things are: " if found.verdict == "never" else ""
-    return f"{unchanged}{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way ({proof})"
+    return f"{unchanged}{counted(count, 'thing')} {'is' if count == 1 else 'are'} in its way{proven}"
 
 
 def _proven(found: Explanation) -> str:

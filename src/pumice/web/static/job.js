@@ -66,7 +66,7 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 function explained(found) {
   const { trials, minimal, smallest, cut } = found.proof;
   const proof = !found.reason.length ? "" : !minimal ? "Not proven that each of these is needed." : `Checked: lifting all of these starts the job, and ${smallest ? "no smaller set of obstacles does" : "lifting only some of them does not; a smaller set of others may exist"}.`;
-  const about = `${capital(found.verdict)}. ${proof} ${counted(trials, "trial")}${cut ? ", ended at their bound" : ""}.`;
+  const about = `${capital(found.verdict)}: ${found.verdict_means}. ${proof} ${counted(trials, "trial")}${cut ? ", ended at their bound" : ""}.`;
   const why = card("Why it waits", about, [
     h("ol", { class: "obstacles" }, ...found.reason.map((each) => h("li", {}, h("span", { class: "code" }, each.code), ` ${each.sentence}`))),
     ...(found.not_because.length ? [h("p", { class: "about" }, `Not because of: ${found.not_because.join("; ")}.`)] : []),
