@@ -39,7 +39,8 @@ AWAY_FROM_B = PodAffinityTerm("kubernetes.io/hostname", LabelSelector((Requireme
 
 
 def test_a_job_that_an_action_tried_alone_after_it_had_failed_like_another_has_its_own_blocker() -> None:
-    """Both fail alike in allocate. Backfill then tries a pod of each, and a running pod keeps that of one away."""
+    """Both have the same failure in allocate. Backfill then tries a pod of each, and a running pod keeps one of them
+    away."""
     running = pod("old-0", "old", on="n", affinity=Affinity(anti_required=(AWAY_FROM_B,)))
     objects = [node("n", cpu=1), queue(), podgroup("old", 1, phase="Running"), running]
     for name, labels in (("a", {}), ("b", {"app": "b"})):
