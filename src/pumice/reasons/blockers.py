@@ -96,9 +96,9 @@ class Blockers:
         return self._rejected.get(job, [])
 
     def labels_that_matter(self, job: int) -> Hashable:
-        """Return the namespace of a job and those labels of its pods that its own terms or the terms of pods on nodes
-        may select, () where no term looks at pods. Jobs of one signature may differ in labels, and a gang that keeps
-        away from its own label keeps its pods apart."""
+        """Return the namespace of a job, and those labels of the pod that its blockers are about that its own terms or
+        the terms of pods on nodes may select; () where no term looks at pods. Jobs of one signature may differ in
+        labels, and a gang that keeps away from its own label keeps its pods apart."""
         tables = self._tables
         signature, rows = int(tables.jobs.signature[job]), tables.jobs.tasks[job]
         if signature not in self._looks_at_pods:
@@ -110,9 +110,14 @@ class Blockers:
         looks_at_pods = self._looks_at_pods[signature]
         if not len(rows) or not (looks_at_pods or self._view.terms_apart):
             return ()
-        pod = tables.tasks.pods[int(rows[0])]
+        pod = tables.tasks.pods[self._first_in_vain(job)]
         labels = [each for each in pod.labels.items() if looks_at_pods or each[0] in self._labels_of_terms]
         return pod.namespace, *sorted(labels)
+
+    def _first_in_vain(self, job: int) -> int:
+        """Return the task that the blockers of a job are about: the first that found no node, or else that waits."""
+        row = self._view.first_failed(job)
+        return next(iter(self._view.waiting_rows(job)), int(self._tables.jobs.tasks[job][0])) if row is None else row
 
     def _in_order(self, job: int) -> Iterator[Blocker]:
         group, uid = self._tables.jobs.groups[job], self._tables.jobs.uids[job]

@@ -73,3 +73,19 @@ def test_a_pod_on_a_node_keeps_away_only_jobs_with_its_label(of_namespaces: tupl
     assert nearest == {"ns/a": Gated, "ns/b": KeptApart, "ns/c": Gated}
     codes = dict(waiting_codes(outcome))
     assert codes == {row: code_of(blockers.nearest(row)) for row in codes}
+
+
+def test_labels_of_the_pod_that_found_no_node_tell_jobs_apart() -> None:
+    """The first pods of both gangs are equal and fit. Of the second ones, other running pods keep each away."""
+    objects = [node("n", cpu=8), queue(), podgroup("old", 1, phase="Running")]
+    for name in ("b", "c"):
+        away = PodAffinityTerm("kubernetes.io/hostname", LabelSelector((Requirement("app", "In", (name,)),)), ("ns",))
+        objects.append(pod(f"old-{name}", "old", on="n", affinity=Affinity(anti_required=(away,))))
+        gang = podgroup(name, 2, phase="Inqueue")
+        objects += [gang, pod(f"{name}-0", name), pod(f"{name}-1", name, labels={"app": name})]
+    outcome = run(cluster(*objects), policy(BACKFILLS), memo=Memo()).outcome
+    blockers, jobs, trace = Blockers(outcome), outcome.tables.jobs, outcome.trace
+    first, second = blockers.waiting.tolist()
+    assert jobs.signature[first] == jobs.signature[second] and trace.failed_as[first] == trace.failed_as[second] > 0
+    selectors = [[each.selector for each in blockers.of(row) if isinstance(each, KeptApart)] for row in (first, second)]
+    assert selectors == [["app=b"], ["app=c"]]
