@@ -213,7 +213,9 @@ class Blockers:
         failed_like = trace.failed_like(job)
         if not failed_like or jobs.signature[job] < 0:
             return tuple(self._look_up(job))
-        kind = int(jobs.queue[job]), failed_like, int(jobs.signature[job]), self.labels_that_matter(job)
+        # Failures with equal texts have one number, and may have found other amounts free.
+        against = tuple(each.against for _, each in trace.failure_of(job).errors)
+        kind = int(jobs.queue[job]), failed_like, int(jobs.signature[job]), self.labels_that_matter(job), against
         if kind not in self._shared:
             self._shared[kind] = tuple(self._look_up(job))
         return self._shared[kind]

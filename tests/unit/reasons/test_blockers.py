@@ -14,6 +14,7 @@ from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import FUTURE
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.cycle.session import Session
+from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import Unfit
 from pumice.framework.plugin.plugin import plugin
@@ -42,7 +43,7 @@ from pumice.reasons.sentences import sentence
 from pumice.runtime.one_cycle import Answer, schedule_once
 from pumice.runtime.policy.conf import policy_of
 from pumice.runtime.policy.languages import builtin_registry
-from pumice.testing.build import cluster, node, podgroup, pods, policy, queue, resource, run
+from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, resource, run
 from pumice.testing.clusters import small_cluster
 from pumice.testing.kai_clusters import NEAR, in_words_of_kai
 from pumice.volcano.table import DEFAULT_CONF
@@ -115,6 +116,19 @@ def test_equal_gangs_of_which_one_fits_have_the_same_blockers_and_the_other_has_
     ran = run(cluster(node("n", cpu=2), queue(), *[gang(name) for name in ("a", "b", "c")]), policy(BARE))
     found = blockers_of(ran.outcome)
     assert found == {"ns/b": LATE, "ns/c": LATE}
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_equal_jobs_that_failed_at_other_times_have_the_amounts_that_were_free_then(keeps: bool) -> None:
+    objects = [node("n0", cpu=2), node("n1", cpu=1), node("n2", cpu=1), queue()]
+    for i, (name, cpu) in enumerate({"a": 2, "b": 2, "c": 1, "d": 2}.items()):
+        objects += [podgroup(name, 1, phase="Inqueue", creation=float(i)), pod(f"{name}-0", name, cpu)]
+    ran = run(cluster(*objects), policy(BARE), memo=Memo(keeps=keeps))
+    assert [each.pod for each in ran.decisions] == ["ns/a-0", "ns/c-0"]
+    found = {
+        job: [each.free for each in of if isinstance(each, Shortage)] for job, of in blockers_of(ran.outcome).items()
+    }
+    assert found == {"ns/b": [2000.0], "ns/d": [1000.0]}
 
 
 #: No plugin looks at queues.
