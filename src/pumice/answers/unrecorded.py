@@ -64,13 +64,13 @@ def _kept_off(spec: PodSpec, node: Node) -> str:
 
 
 def _of_claims(job: str, claims: Iterable[str], of: Callable[[str], tuple[str, str]]) -> list[str]:
-    """Return a text for each kind of claims of a job. ``of``: what is said of one, by key, and of several alike."""
-    space, alike = job.partition("/")[0], dict[tuple[str, str], list[str]]()
+    """Return a text for each kind of claims of a job. ``of``: what is said of one, by key, and of several of the same kind."""
+    space, of_kind = job.partition("/")[0], dict[tuple[str, str], list[str]]()
     for name in dict.fromkeys(claims):
-        alike.setdefault(of(f"{space}/{name}"), []).append(f"{space}/{name}")
+        of_kind.setdefault(of(f"{space}/{name}"), []).append(f"{space}/{name}")
     return [
         f"claim {keys[0]} {one}" if len(keys) == 1 else f"claims {names(keys)} {several}"
-        for (one, several), keys in alike.items()
+        for (one, several), keys in of_kind.items()
     ]
 
 

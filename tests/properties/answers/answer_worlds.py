@@ -72,8 +72,13 @@ def _policy_of_trees() -> Policy:
 @lru_cache(maxsize=1)
 def reserving_policies() -> list[Policy]:
     """Return policies of Volcano's language with ``ours/reserve``, which no action of KAI's asks."""
+    quiet = _CAPACITY.replace("preempt, reclaim, ", "").replace("{name: overcommit}, ", "")
     each = ("reservations: 1", "reservations: 3", "reservations: 1, backfill: false")
-    return [policy_of(_CAPACITY.replace("{name: priority}", _RESERVE % more, 1), builtin_registry()) for more in each]
+    return [
+        policy_of(text.replace("{name: priority}", _RESERVE % more, 1), builtin_registry())
+        for text in (_CAPACITY, quiet)
+        for more in each
+    ]
 
 
 def random_world(
@@ -247,10 +252,13 @@ def _job(dice: random.Random, name: str, leaves: list[str], language: str) -> li
 
 
 def _estimate(dice: random.Random, jobs: list[list[Raw]]) -> None:
-    """Let most jobs say how long they run. One hour has passed of those that run."""
+    """Let most jobs say how long they run, of which one hour has passed for those that run, and be admitted before:
+    room is kept for admitted jobs only."""
     for group, *_ in jobs:
         if dice.random() < 0.8:
             group["metadata"]["annotations"] = {ESTIMATE_ANNOTATION: dice.choice(("30m", "90m", "3h", "2d"))}
+        if dice.random() < 0.8:
+            group["status"] = {"phase": "Inqueue"}
 
 
 def _pod_spec(dice: random.Random, name: str, requests: Raw) -> Raw:
