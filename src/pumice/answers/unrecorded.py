@@ -64,7 +64,7 @@ def _kept_off(spec: PodSpec, node: Node) -> str:
 
 
 def _of_claims(job: str, claims: Iterable[str], of: Callable[[str], tuple[str, str]]) -> list[str]:
-    """Return a text for each kind of claims of a job. ``of``: what is said of one, by key, and of several of the same kind."""
+    """Return a text for each kind of claims of a job. ``of``: what is said of one, by key, and of several of a kind."""
     space, of_kind = job.partition("/")[0], dict[tuple[str, str], list[str]]()
     for name in dict.fromkeys(claims):
         of_kind.setdefault(of(f"{space}/{name}"), []).append(f"{space}/{name}")

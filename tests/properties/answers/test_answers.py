@@ -161,7 +161,7 @@ def test_a_reason_is_called_smallest_only_if_every_smaller_set_was_run() -> None
 @pytest.mark.parametrize(
     ("language", "seed", "job", "text"),
     [
-        ("kai", 625600, "ns/j3", ("remove taints and cordons of 2 nodes: n0, n1",)),
+        ("kai", 625600, "ns/j3", ("remove taints and cordons from 2 nodes: n0, n1",)),
         (
             "volcano",
             730120,

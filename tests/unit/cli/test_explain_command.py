@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from pumice.answers.codes import Code
 from pumice.answers.explanation import Explanation, Part, Verdict
+from pumice.answers.ways import Cost, Way
 from pumice.cli.answers.explanation import print_explanation
 from pumice.cli.main import main
 from pumice.runtime.files.snapshot_file import Cycle, write_cycle
@@ -54,6 +55,15 @@ def test_an_answer_says_how_much_of_its_reason_is_proven(
     )
     print_explanation(found, "digest", str)
     assert words in capsys.readouterr().out
+
+
+def test_an_answer_says_that_a_way_has_more_commands_than_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = tuple(f"kubectl uncordon n{number}" for number in range(6))
+    way = Way(("uncordon all nodes",), commands, (), Cost())
+    print_explanation(Explanation("ns/j", Verdict.NEVER, "q", 1, 1, 1, ways=(way,)), "digest", str)
+    out = capsys.readouterr().out
+    assert "kubectl uncordon n3" in out and "kubectl uncordon n4" not in out
+    assert "and 2 more commands: --json has all" in out
 
 
 @pytest.mark.parametrize(

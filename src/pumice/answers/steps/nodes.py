@@ -369,13 +369,13 @@ def _open_node(node: Node) -> Step:
 
 def _text_to_open(nodes: list[Node]) -> str:
     if len(nodes) > 1:
-        return f"remove taints and cordons of {counted(len(nodes), 'node')}: {', '.join(node.name for node in nodes)}"
+        return f"remove taints and cordons from {counted(len(nodes), 'node')}: {', '.join(node.name for node in nodes)}"
     # The taint of a cordon goes with it.
     taints = [text_of(taint) for node in nodes for taint in node.taints if taint.key != _CORDONED]
     what = f"{'taints' if len(taints) > 1 else 'taint'} {joined(taints)}"
     if nodes[0].unschedulable or len(taints) < len(nodes[0].taints):
         return f"uncordon node {nodes[0].name}{f' and remove its {what}' if taints else ''}"
-    return f"remove {what} of node {nodes[0].name}"
+    return f"remove {what} from node {nodes[0].name}"
 
 
 def _commands_to_open(node: Node) -> tuple[str, ...]:

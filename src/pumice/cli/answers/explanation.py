@@ -32,6 +32,8 @@ class Waited(Struct, frozen=True):
     seconds: Mapping[Code, float]
 
 
+#: Commands of one way that are printed.
+_COMMANDS_MAX = 4
 _STYLES = {"starts": "green", "not now": "yellow", "never": "red", "held": "yellow", "unknown": "red"}
 
 
@@ -64,8 +66,11 @@ def print_explanation(
         lines.add(("ahead", "dim"), escaped(_ahead(found.place, shown)))
     for letter, way in zip("abcdefgh", found.ways, strict=False):
         lines.add((f"way {letter}", "cyan"), escaped(_way(way, shown)))
-        for command in way.commands[:4]:
+        for command in way.commands[:_COMMANDS_MAX]:
             lines.add("", (escaped(command), "dim"))
+        more = len(way.commands) - _COMMANDS_MAX
+        if more > 0:
+            lines.add("", (f"and {counted(more, 'more command')}: --json has all", "dim"))
     if found.wait is not None:
         lines.add((f"way {'abcdefgh'[len(found.ways)]}", "cyan"), escaped(_wait(found.wait, shown)))
     out.print_table(lines)
