@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.kit import KAI, VOLCANO, Raw, kai_gang, volcano_gang, volcano_job, written
+from tests.matrix.inputs import CONFS
+from tests.matrix.kit import KAI, NODE, VOLCANO, Raw, kai_gang, pod, volcano_gang, volcano_job, written
 from tests.unit.cli.kit import run
 
 
@@ -67,3 +68,41 @@ def test_what_pods_of_another_scheduler_ask_for_is_counted(tmp_path: Path) -> No
     words = written(tmp_path, "dialect: kai\n", *VOLCANO, *volcano_gang("a", 2, cores=3))
     (found,) = run("explain", "--all", *words, "--json").json["waiting"]
     assert (found["code"], found["cores"]) == ("Missing", 6.0)
+
+
+def test_pods_that_fit_are_counted_under_kai_too(tmp_path: Path) -> None:
+    words = written(tmp_path, "", *KAI, *kai_gang("a", 3, cores=7))
+    assert set(reasons(words, "ml/a").values()) == {
+        "1 of 3 pods fit; the other 2 ask for 7 cores each, and n has 1 free"
+    }
+
+
+def test_who_comes_first_is_not_called_older(tmp_path: Path) -> None:
+    words = written(tmp_path, "", *KAI, *kai_gang("a", 2, cores=3), *kai_gang("b", 2, cores=3))
+    found = run("next", *words, "--json").json["waiting"]
+    expected = "8 cores are free and 1 other gang of queue team takes them first: ml/a asks for 6"
+    assert [(each["job"], each["sentence"]) for each in found] == [("ml/b", expected)]
+
+
+def test_what_is_left_in_pieces_is_named_where_it_would_be_enough_in_all(tmp_path: Path) -> None:
+    second = {**NODE, "metadata": {"name": "n2"}}
+    words = written(tmp_path, "", second, *KAI, *kai_gang("a", 2, cores=6), *kai_gang("b", 1, cores=3))
+    (found,) = run("next", *words, "--json").json["waiting"]
+    assert found["sentence"].endswith("ml/a asks for 12, and at most 2 are left on one node")
+
+
+def test_promises_are_not_given_to_those_alone_that_still_wait_for_them(tmp_path: Path) -> None:
+    second = {**NODE, "metadata": {"name": "n2"}}
+    sizes = {"a": 3, "b": 3, "c": 3, "d": 3, "e": 7, "f": 3}  # of the first four two fit on a node, and "f" in all
+    pods = [pod(name, "volcano", cores) for name, cores in sizes.items()]
+    words = written(tmp_path, CONFS["volcano"], second, *VOLCANO, *pods)
+    (found,) = [each for each in run("next", *words, "--json").json["waiting"] if each["job"] == "ml/podgroup-ml-e"]
+    assert found["sentence"] == "queue default: 0 of 16 cores used and 12 promised, asks for 7"
+
+
+def test_a_limit_that_is_the_size_of_the_cluster_is_the_clusters_in_a_shortage(tmp_path: Path) -> None:
+    second = {**NODE, "metadata": {"name": "n2"}}
+    gangs = [*volcano_job("a", 4, cores=3), *volcano_job("b", 6, cores=7), *volcano_job("c", 4, cores=3)]
+    words = written(tmp_path, CONFS["volcano"], second, *VOLCANO, *gangs)
+    (why,) = run("explain", "ml/c", *words, "--no-ways", "--json").json["reason"]
+    assert (why["code"], why["sentence"]) == ("Shortage", "cluster: 12 of 16 cores promised, asks for 12")

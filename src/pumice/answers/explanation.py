@@ -8,6 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.answers.codes import Code, code_of
 from pumice.answers.in_queue import Holder, Place, holders_of, place_of
@@ -18,7 +19,16 @@ from pumice.answers.waiting import TRIALS_MAX as WAIT_TRIALS_MAX
 from pumice.answers.waiting import Wait, wait_of
 from pumice.answers.ways import Way, ways_out
 from pumice.answers.world import REASON_TRIALS_MAX, Draft, Trials, World, row_of, starts, waits_for_pods
-from pumice.model.blockers import Amount, Blocker, GangIncomplete, Reserved, SearchCut
+from pumice.model.blockers import (
+    CAPABILITY,
+    OVERCOMMIT,
+    Amount,
+    Blocker,
+    GangIncomplete,
+    QueueLimit,
+    Reserved,
+    SearchCut,
+)
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.pod import ENDED, Pod
 from pumice.model.workloads.bare_pods import is_bare
@@ -263,7 +273,7 @@ class _Answer:
             Part(
                 each.code,
                 each.name,
-                self._shown.sentence(blocker)
+                self._shown.sentence(_of_cluster(blocker) if each.code is Code.ROOM else blocker)
                 if blocker is not None
                 else sentence_of(self.world, tables, self.job, each, row),
                 blocker,
@@ -284,6 +294,14 @@ class _Answer:
             place=place_of(self.trials, self.job),
             wait=wait,
         )
+
+
+def _of_cluster(limit: Blocker) -> Blocker:
+    """Return a limit of a queue that is the size of the cluster as one of the cluster: no other queue would help."""
+    if not isinstance(limit, QueueLimit) or limit.kind != CAPABILITY or not limit.exceeded:
+        return limit
+    is_cluster = all(each.total and each.limit >= each.total for each in limit.exceeded)
+    return replace(limit, kind=OVERCOMMIT) if is_cluster else limit
 
 
 def _asked_by_each(pods: list[Pod]) -> Amount | None:

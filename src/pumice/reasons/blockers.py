@@ -306,15 +306,22 @@ class Blockers:
         # KAI's own rules say that no node or domain will do, and not why. A gang with all nodes reserved, as after an
         # eviction for it, has no pod that nodes could have anything against.
         is_of_nodes = waits is not None and isinstance(waits.why, NoRoom | NoNode | Domain)
+        counted: GangPartial | None = None
         waiting = self._view.waiting_rows(job)
         if waits is not None and is_of_nodes and waiting:
-            yield from self._of_places(job, is_domain=isinstance(waits.why, Domain))
+            places = self._of_places(job, is_domain=isinstance(waits.why, Domain))
+            if waits.partial is not None and waits.partial.placed and places and isinstance(places[0], Shortage):
+                counted = replace(waits.partial, first=places[0])
+                yield counted
+            yield from places
         elif waits is not None and isinstance(waits.why, Refused) and waiting:
             yield from filter(None, (room.not_there(self._view, waiting[0]),))
         found = [entry.finding for entry in self._found.get(self._tables.jobs.uids[job], ())]
         for each in (*found, *((waits.partial or waits.why,) if waits is not None else ())):
             # How many pods fit says more than that there is no room, and less than what a plugin has against them.
             why = each.first if isinstance(each, GangPartial) and not isinstance(each.first, NoRoom) else each
+            if counted is not None and isinstance(why, GangPartial):
+                continue
             if isinstance(why, NoNode):
                 apart = bool(waiting) and Places(self._view, job, waiting[0]).are_apart
                 if apart or not why.changes:

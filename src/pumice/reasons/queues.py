@@ -47,7 +47,12 @@ def with_holders(view: View, limit: Blocker) -> Blocker:
     else:
         inside = np.isin(jobs.queue[rows], _below(view, view.tables.queues.row_of[limit.queue]))
     dims = [view.axis.column[each.resource] for each in limit.exceeded if each.promised >= EPS]
-    who = rows[inside & (wanted[:, dims] >= EPS).any(axis=1)].tolist()
+    holds = inside & (wanted[:, dims] >= EPS).any(axis=1)
+    who = rows[holds].tolist()
+    promised = np.array([each.promised for each in limit.exceeded if each.promised >= EPS])
+    # Of jobs that were placed since, nothing is promised any more: those that are left would stand for all.
+    if (promised - wanted[holds][:, dims].sum(axis=0) >= EPS).any():
+        who = []
     holders = tuple(view.tables.jobs.uids[job] for job in who)
     in_vain = bool(who) and not any(view.can_ever_run(job) for job in who)
     without_pods = bool(who) and not jobs.size[who].any()

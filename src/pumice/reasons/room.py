@@ -163,7 +163,9 @@ def taken_in_turn(view: View, job: int, request: F64, rows: AnyArray) -> Behind 
     if asked[d] - before >= EPS:
         return None
     keys = sorted({tables.jobs.uids[each] for each in tasks.job[now].tolist()})
-    return Behind(tuple(keys), view.queue_of(job), amount(view, d, before), taken)
+    # Where enough is left in all, it is in pieces that are too small.
+    best = float(view.future[rows, d].max(initial=0.0)) if before - taken - asked[d] >= -EPS else None
+    return Behind(tuple(keys), view.queue_of(job), amount(view, d, before), taken, best)
 
 
 def of_other_schedulers(view: View, own: str, request: F64, rows: AnyArray) -> HeldByOthers | None:

@@ -263,9 +263,10 @@ def _behind(found: b.Behind) -> str:
     if found.free is None:
         return "others came first and the cycle ended"
     count, name = len(found.jobs), found.free.resource
-    first = f"{counted(count, 'older gang')} of queue {found.queue} {verb(count, 'takes', 'take')} them first"
+    first = f"{counted(count, 'other gang')} of queue {found.queue} {verb(count, 'takes', 'take')} them first"
     ask = f"{names(found.jobs, 1)} {verb(count, 'asks', 'ask')} for {number(name, found.taken)}"
-    return f"{is_free(name, found.free.value)} and {first}: {ask}"
+    left = "" if found.best is None else f", and at most {number(name, found.best)} are left on one node"
+    return f"{is_free(name, found.free.value)} and {first}: {ask}{left}"
 
 
 def _fault(found: b.PluginFault) -> str:

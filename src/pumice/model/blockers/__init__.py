@@ -279,13 +279,15 @@ class GangPartial(Blocker, frozen=True):
 # Nothing is wrong with the job: without the others it would have started. So its lift is to wait.
 class Behind(Blocker, frozen=True):
     """Others came first, and the cycle ended. ``jobs``: those of its ``queue`` that took what was ``free`` before the
-    cycle and would have been enough; they took ``taken`` of it."""
+    cycle and would have been enough; they took ``taken`` of it. ``best``: what is left on one node at most, None where
+    too little is left in all."""
 
     code: ClassVar[str] = "Behind"
     jobs: tuple[str, ...] = ()
     queue: str = ""
     free: Amount | None = None
     taken: float = 0.0
+    best: float | None = None
 
     @property
     def lift(self) -> tuple[Change, ...]:
