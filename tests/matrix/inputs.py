@@ -123,9 +123,8 @@ class TraceInput(Struct, frozen=True):
 
 
 def _swf() -> Iterator[str]:
-    yield "; MaxNodes: 2"
-    yield "; MaxProcs: 16"
-    for number, cores, seconds in ((1, 12, 60), (2, 12, 30), (3, 99, 30)):
+    yield "; MaxNodes: 4"
+    for number, cores, seconds in ((1, 3, 60), (2, 3, 30), (3, 1, 30)):
         fields = [number, 0, -1, seconds, cores, -1, -1, cores, seconds, -1, 1, 1, 1, -1, 1, 1, -1, -1]
         yield " ".join(map(str, fields))
 
