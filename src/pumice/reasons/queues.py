@@ -50,7 +50,7 @@ def with_holders(view: View, limit: Blocker) -> Blocker:
     holds = inside & (wanted[:, dims] >= EPS).any(axis=1)
     who = rows[holds].tolist()
     promised = np.array([each.promised for each in limit.exceeded if each.promised >= EPS])
-    # Of jobs that were placed since, nothing is promised any more: those that are left would stand for all.
+    # To jobs that were placed since, nothing is promised any more; the others do not account for all of it.
     if (promised - wanted[holds][:, dims].sum(axis=0) >= EPS).any():
         who = []
     holders = tuple(view.tables.jobs.uids[job] for job in who)

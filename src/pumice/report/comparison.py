@@ -6,7 +6,7 @@ compared is the difference within each pair, so that what is hard about an input
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -174,10 +174,16 @@ class NoSuchFigure(ValueError):
     """A figure is not compared. The text says what was found and what was wanted."""
 
 
+def figure_named(text: str, known: Collection[str]) -> str:
+    """Return the name of the figure that a user names as it is (``use_nvidia.com/gpu``) or with a dot
+    (``wait.mean``)."""
+    return text if text in known else text.replace(".", "_")
+
+
 def primary_of(figure: str, outcome: RunOutcome) -> str:
     """Return the name of the figure that a user names (``wait.mean``), "" for ``none``. Raises: NoSuchFigure."""
-    name = "" if figure == "none" else figure.replace(".", "_")
     known = [each.name for each in outcome.values]
+    name = "" if figure == "none" else figure_named(figure, known)
     if name and name not in known:
         raise NoSuchFigure(f"{figure[:80]}: wanted none or one of {', '.join(known)}")
     return name

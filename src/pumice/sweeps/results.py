@@ -11,11 +11,14 @@ from msgspec import Struct
 from pumice.algorithms.intervals import Interval, mean_interval
 from pumice.library.column import Column, Kind, count, number, text
 from pumice.library.table import Table
-from pumice.report.comparison import less_is_better
+from pumice.report.comparison import figure_named, less_is_better
+from pumice.report.units import amount
 from pumice.sweeps.folder import SweepFolder
 from pumice.sweeps.plan import Plan
 from pumice.sweeps.universe import Universe, UniverseResult, Value
 
+#: The figure that says how many jobs were done, and by how much its mean may differ.
+_DONE, _SAME_DONE = "completed", 1e-6
 FinishedUniverses = Sequence[tuple[Universe, UniverseResult]]
 
 
@@ -76,13 +79,15 @@ def arrow_bytes(table: Table) -> bytes:
 
 class Setting(Struct, frozen=True):
     """What universes that differ in the seed alone have in common. ``value``: mean of the figure, with the interval of
-    the mean. ``behind``: mean difference to the best setting within seeds, None for the best one itself."""
+    the mean. ``behind``: mean difference to the best setting within seeds, None for the best one itself. ``done``: mean
+    number of jobs that were done."""
 
     policy: str
     nodes: str
     arguments: tuple[tuple[str, Value], ...]
     value: Interval
     behind: Interval | None
+    done: float = 0.0
 
     @property
     def is_worse(self) -> bool:
@@ -94,12 +99,15 @@ def settings_by(found: FinishedUniverses, figure: str) -> list[Setting]:
     """Return all settings, the best first, by the mean of a figure. Settings in which some run cannot tell it are left
     out. Raises: ValueError for a figure that does not exist, or that has no better side."""
     known = list(dict.fromkeys(name for _, row in found for name in row.figures))
+    figure = figure_named(figure, known)
     if figure not in known or less_is_better(figure) is None:
         wanted = ", ".join(name for name in known if less_is_better(name) is not None)
         raise ValueError(f"found {figure[:60]!r}, wanted one of {wanted}")
     groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], dict[int, float | None]] = {}
+    done_of: dict[tuple[tuple[str, str, tuple[tuple[str, Value], ...]], int], float] = {}
     for universe, row in found:
         key = (universe.policy, universe.nodes, universe.arguments)
+        done_of[key, universe.seed] = row.figures.get(_DONE) or 0.0
         groups.setdefault(key, {})[universe.seed] = row.figures.get(figure)
     values = {
         key: {seed: value for seed, value in by_seed.items() if value is not None}
@@ -110,6 +118,7 @@ def settings_by(found: FinishedUniverses, figure: str) -> list[Setting]:
         return []
     sign = 1.0 if less_is_better(figure) else -1.0
     means = {key: float(np.mean(list(by_seed.values()))) for key, by_seed in values.items()}
+    done = {key: float(np.mean([done_of[key, seed] for seed in values[key]])) for key in means}
     order = sorted(means, key=lambda key: sign * means[key])
     best, others = values[order[0]], len(order) - 1
     return [
@@ -117,9 +126,25 @@ def settings_by(found: FinishedUniverses, figure: str) -> list[Setting]:
             *key,
             mean_interval(np.array(list(values[key].values()))),
             None if place == 0 else _behind(values[key], best, others),
+            done[key],
         )
         for place, key in enumerate(order)
     ]
+
+
+def caution_about(settings: Sequence[Setting]) -> str:
+    """Return that the best setting leaves more jobs undone than another one, as a sentence; "" if it does not.
+
+    Without it, a policy that runs nothing is the best, by times that are all 0.
+    """
+    most = max((each.done for each in settings), default=0.0)
+    if not settings or most - settings[0].done < _SAME_DONE:
+        return ""
+    counts = f"{amount(settings[0].done)} are done, and up to {amount(most)} under another one"
+    return (
+        f"The best setting leaves more jobs undone: {counts}. They count with their times so far, so its times may look"
+        " too short."
+    )
 
 
 def _behind(values: Mapping[int, float], best: Mapping[int, float], comparisons: int) -> Interval | None:

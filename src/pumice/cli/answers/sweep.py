@@ -11,6 +11,7 @@ from pumice.cli.output import console
 from pumice.reasons.words import counted
 from pumice.report.units import amount, duration, percent
 from pumice.runtime.printing import escaped
+from pumice.sweeps.results import caution_about
 
 if TYPE_CHECKING:
     from pumice.algorithms.intervals import Interval
@@ -57,6 +58,8 @@ def print_settings(settings: Sequence[Setting], figure: str, universes: int) -> 
     out.print_table(table)
     if len(settings) > _SHOWN_MAX:
         out.print(f"and {counted(len(settings) - _SHOWN_MAX, 'more setting')}; --json lists all")
+    if caution := caution_about(settings):
+        out.print(f"\n{caution}")
     if settings and settings[0].value.size == 1:
         out.print("\nOne seed does not show whether a difference is chance. Use --seeds 0..4 and --shake.")
 
@@ -107,9 +110,11 @@ def described(
                 "behind": None if each.behind is None else each.behind.mean,
                 "behind_interval": None if each.behind is None else _bounds(each.behind),
                 "worse": each.is_worse,
+                "done": each.done,
             }
             for each in settings
         ],
+        "caution": caution_about(settings) or None,
         "failures": [{"universe": str(each.universe), "why": each.why} for each in failures],
     }
 
