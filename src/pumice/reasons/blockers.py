@@ -96,8 +96,8 @@ class Blockers:
         return self._rejected.get(job, [])
 
     def labels_that_matter(self, job: int) -> Hashable:
-        """Return the namespace of a job, and those labels of the pod that its blockers are about that its own terms or
-        the terms of pods on nodes may select; () where no term looks at pods. Jobs of one signature may differ in
+        """Return the namespace and the labels of the pod that the blockers of a job are about, where its own terms look
+        at pods, or else which terms of pods on nodes are about it; () for none. Jobs of one signature may differ in
         labels, and a gang that keeps away from its own label keeps its pods apart."""
         tables = self._tables
         signature, rows = int(tables.jobs.signature[job]), tables.jobs.tasks[job]
@@ -108,11 +108,14 @@ class Blockers:
                 spec.spread or spec.affinity.pod_required or spec.affinity.anti_required for spec in specs
             )
         looks_at_pods = self._looks_at_pods[signature]
-        if not len(rows) or not (looks_at_pods or self._view.terms_apart):
+        if not len(rows) or not (looks_at_pods or self._view.terms_apart.selectors):
             return ()
         pod = tables.tasks.pods[self._first_in_vain(job)]
-        labels = [each for each in pod.labels.items() if looks_at_pods or each[0] in self._labels_of_terms]
-        return pod.namespace, *sorted(labels)
+        if looks_at_pods:
+            return pod.namespace, *sorted(pod.labels.items())
+        # Not its labels: if each job has one of its own, none would share anything.
+        about = self._view.terms_apart.about(pod.labels)
+        return (pod.namespace, *about) if about else ()
 
     def _first_in_vain(self, job: int) -> int:
         """Return the task that the blockers of a job are about: the first that found no node, or else that waits."""
@@ -256,12 +259,6 @@ class Blockers:
                 yield nodes.for_pods(each, wanted, apart=apart)
             else:
                 yield replace(each, wanted=wanted) if isinstance(each, Shortage) else each
-
-    @cached_property
-    def _labels_of_terms(self) -> frozenset[str]:
-        """The keys of the labels at which the terms of pods on nodes look."""
-        selectors = [term.selector for term in self._view.terms_apart if term.selector is not None]
-        return frozenset(each.key for selector in selectors for each in selector.requirements)
 
     @cached_property
     def _found(self) -> dict[str, list[Entry]]:

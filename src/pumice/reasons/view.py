@@ -20,9 +20,10 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.filter_result import Code
 from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.usage import amounts_by_queue, summed_up
-from pumice.model.pod import PodAffinityTerm, PodSpec
+from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import Derived
+from pumice.reasons.terms_apart import TermsApart
 
 K = TypeVar("K")
 
@@ -149,12 +150,12 @@ class View:
         return found
 
     @cached_property
-    def terms_apart(self) -> tuple[PodAffinityTerm, ...]:
+    def terms_apart(self) -> TermsApart:
         """The terms by which tasks on nodes keep other pods away."""
         tables = self.tables
         # By class: a cluster runs many pods, and few kinds of them.
         specs = (tables.classes.specs[cls] for cls in distinct(tables.tasks.cls[self._on_nodes]).tolist())
-        return tuple(dict.fromkeys(term for spec in specs for term in spec.affinity.anti_required))
+        return TermsApart(term for spec in specs for term in spec.affinity.anti_required)
 
     @cached_property
     def by_namespace(self) -> dict[str, I64]:

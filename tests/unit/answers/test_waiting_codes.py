@@ -89,3 +89,19 @@ def test_labels_of_the_pod_that_found_no_node_tell_jobs_apart() -> None:
     assert jobs.signature[first] == jobs.signature[second] and trace.failed_as[first] == trace.failed_as[second] > 0
     selectors = [[each.selector for each in blockers.of(row) if isinstance(each, KeptApart)] for row in (first, second)]
     assert selectors == [["app=b"], ["app=c"]]
+
+
+def test_jobs_with_a_label_each_share_a_code_if_no_pod_on_a_node_keeps_them_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = pod("old-0", "old", on="n", affinity=Affinity(anti_required=(AWAY_FROM_B,)))
+    objects = [node("n", cpu=1), queue(), podgroup("old", 1, phase="Running"), running]
+    for i in range(10):
+        objects += [podgroup(f"g{i}", 2, phase="Inqueue"), *pods(f"g{i}", 2, cpu=9, labels={"app": f"g{i}"})]
+    outcome, asked, nearest = (
+        run(cluster(*objects), policy(BACKFILLS), memo=Memo()).outcome,
+        list[int](),
+        Blockers.nearest,
+    )
+    monkeypatch.setattr(Blockers, "nearest", lambda self, job: (asked.append(job), nearest(self, job))[1])
+    assert (len(dict(waiting_codes(outcome))), len(asked)) == (10, 1)
