@@ -93,14 +93,21 @@ JOBS_INPUTS = {
 }
 
 
-def written_input(folder: Path, form: JobsInput) -> Path:
-    """Write the three jobs of a form with a node and queues, and return the file."""
+def written_input(folder: Path, form: JobsInput, running: str = "") -> Path:
+    """Write the three jobs of a form with a node and queues, and return the file. ``running``: the job whose pods run
+    already."""
     jobs = [
-        each for name, (pods, cores, seconds) in JOBS.items() for each in form.make(name, pods, cores, _spans(seconds))
+        _on_node(each) if name == running and each["kind"] == "Pod" else each
+        for name, (pods, cores, seconds) in JOBS.items()
+        for each in form.make(name, pods, cores, _spans(seconds))
     ]
     queues = KAI if form.language == "kai" else VOLCANO
     (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, *queues, *jobs]}))
     return folder / "all.json"
+
+
+def _on_node(made: Raw) -> Raw:
+    return {**made, "spec": {**made["spec"], "nodeName": NODE["metadata"]["name"]}, "status": {"phase": "Running"}}
 
 
 def _spans(seconds: int) -> Raw:

@@ -57,3 +57,14 @@ def test_a_figure_has_one_name_in_all_commands(tmp_path: Path, figure: str) -> N
     compared = run("compare", "default", "default", jobs, "--repeats", "1", "--primary", figure, *gpus, *words)
     out = ("--out", tmp_path / "out", "--policy", "default")
     assert (compared.code, run("sweep", jobs, "--figure", figure, *out, *gpus, *words).code) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["volcano-gang", "kai-gang"])
+def test_pods_that_a_change_leaves_without_a_node_are_a_difference(tmp_path: Path, name: str) -> None:
+    jobs = written_input(tmp_path, JOBS_INPUTS[name], running="first")
+    result = run("whatif", jobs, "--drain", "n", "--json")
+    assert (result.code, result.json["displaced"]) == (1, {"ml/first": 2})
+    assert run("whatif", jobs, "--drain", "n").out.startswith("2 pods lose their nodes, 3 jobs still wait\n")
+    moved = run("whatif", jobs, "--drain", "n", "--add-nodes", "1xn", "--json")
+    assert (moved.json["displaced"], moved.json["placed"]) == ({}, {"ml/first": 2})
+    assert run("whatif", jobs, "--remove", "job/ml/giant").code == 0

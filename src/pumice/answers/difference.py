@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -14,6 +15,7 @@ from pumice.answers.world import Draft, Trial, Trials, World
 from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.model.blockers import Blocker
+from pumice.model.pod import Pod
 from pumice.model.status import PodGroupPhase
 from pumice.reasons.nearest import NearestBlockers
 from pumice.reasons.sentences import sentence
@@ -41,7 +43,8 @@ class Share(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """``placed``: more pods of these jobs get a node, or a reservation, than as things are; ``not_placed``: fewer do.
     ``evicted``: pods that are evicted only after the change; ``spared``: only as things are. ``admitted``: jobs whose
-    pods are created only after the change; ``not_admitted``: only as things are."""
+    pods are created only after the change; ``not_admitted``: only as things are. ``displaced``: how many pods of these
+    jobs have a node as things are, and none after the change, such as those of a drained node."""
 
     placed: Mapping[str, int]
     not_placed: Mapping[str, int]
@@ -53,13 +56,14 @@ class Difference(Struct, frozen=True):
     shares: tuple[Share, ...]
     before: Trial
     after: Trial
+    displaced: Mapping[str, int] = MappingProxyType({})
 
     @property
     def is_empty(self) -> bool:
-        """True if the change changes no decision."""
+        """True if the change changes no decision, and no pod loses its node."""
         same = self.before.decisions == self.after.decisions
         same &= self.before.outcome.pipelined == self.after.outcome.pipelined
-        return same and not self.admitted and not self.not_admitted
+        return same and not self.admitted and not self.not_admitted and not self.displaced
 
 
 def compare(world: World, draft: Draft) -> Difference:
@@ -91,7 +95,21 @@ def difference_of(
         tuple(_shares(before, after)),
         before,
         after,
+        _displaced(before, after),
     )
+
+
+def _displaced(before: Trial, after: Trial) -> dict[str, int]:
+    """Return by job how many pods have a node as things are, and are there without one after the change."""
+    had = {pod.key for pod in _pods(before) if pod.node_name}
+    placed = after.binds.keys() | after.outcome.pipelined.keys()
+    lost = [pod for pod in _pods(after) if pod.key in had and not pod.node_name and pod.key not in placed]
+    return dict(sorted(Counter(pod.group_key or pod.key for pod in lost).items()))
+
+
+def _pods(trial: Trial) -> list[Pod]:
+    tasks = trial.outcome.tables.tasks
+    return [tasks.pods[row] for row in tasks.alive.nonzero()[0].tolist()]
 
 
 def admitted_in(trial: Trial) -> list[int]:

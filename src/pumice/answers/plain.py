@@ -120,6 +120,7 @@ def difference_described(found: Difference, before: str, after: str) -> dict[str
         "digest": {"before": before, "after": after},
         "placed": dict(found.placed),
         "not_placed": dict(found.not_placed),
+        "displaced": dict(found.displaced),
         "evicted": list(found.evicted),
         "spared": list(found.spared),
         "admitted": list(found.admitted),

@@ -27,6 +27,7 @@ def print_difference(found: Difference, before: str, after: str) -> None:
     lines = Table(Column(wraps=False), Column(), gap=2)
     _jobs(lines, ("placed", "green"), found.placed, shown)
     _jobs(lines, ("not placed", "red"), found.not_placed, shown)
+    _jobs(lines, ("displaced", "red"), found.displaced, shown)
     for what, style, pods in (("evicted", "red", found.evicted), ("spared", "green", found.spared)):
         for pod in pods[:_SHOWN_MAX]:
             lines.add((what, style), escaped(pod))
@@ -59,6 +60,7 @@ def _summary(found: Difference) -> str:
     parts = [
         (len(found.placed), "job placed", "jobs placed"),
         (len(found.not_placed), "job no longer placed", "jobs no longer placed"),
+        (sum(found.displaced.values()), "pod loses its node", "pods lose their nodes"),
         (len(found.evicted), "pod evicted", "pods evicted"),
         (len(found.spared), "pod spared", "pods spared"),
         (len(found.admitted), "job admitted", "jobs admitted"),
