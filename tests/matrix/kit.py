@@ -63,7 +63,12 @@ def kai_gang(name: str, pods: int, cores: int = 1) -> list[Raw]:
 
 
 def volcano_gang(name: str, pods: int, cores: int = 1) -> list[Raw]:
-    return gang("scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/group-name", "volcano", name, pods, cores)
+    group, *members = gang(
+        "scheduling.volcano.sh/v1beta1", "scheduling.k8s.io/group-name", "volcano", name, pods, cores
+    )
+    # As controllers write it: only then the gang is held to what may be promised.
+    least = {"minResources": {"cpu": str(pods * cores)}}
+    return [{**group, "spec": {**group["spec"], **least}}, *members]
 
 
 def written(folder: Path, conf: str, *objects: Raw) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.matrix.inputs import CONFS
+from tests.matrix.inputs import CONFS, JOBS_INPUTS, written_input
 from tests.matrix.kit import KAI, NODE, VOLCANO, Raw, kai_gang, pod, volcano_gang, volcano_job, written
 from tests.unit.cli.kit import run
 
@@ -106,3 +106,12 @@ def test_a_limit_that_is_the_size_of_the_cluster_is_the_clusters_in_a_shortage(t
     words = written(tmp_path, CONFS["volcano"], second, *VOLCANO, *gangs)
     (why,) = run("explain", "ml/c", *words, "--no-ways", "--json").json["reason"]
     assert (why["code"], why["sentence"]) == ("Shortage", "cluster: 12 of 16 cores promised, asks for 12")
+
+
+@pytest.mark.parametrize("name", ["volcano-gang", "kai-gang"])
+def test_a_gang_that_runs_whole_waits_in_no_command(tmp_path: Path, name: str) -> None:
+    jobs = written_input(tmp_path, JOBS_INPUTS[name], running="first")
+    assert all(each["job"] != "ml/first" for each in run("next", jobs, "--json").json["waiting"])
+    assert all("ml/first" not in each["jobs"] for each in run("explain", "--all", jobs, "--json").json["waiting"])
+    assert "ml/first" not in run("schedule", jobs, "--json").json["hints"]
+    assert run("explain", "ml/first", jobs, "--json").json["verdict"] == "starts"

@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from pumice.algorithms.groups import distinct
-from pumice.columns.counting import PIPELINED
+from pumice.columns.counting import HELD, PIPELINED
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.views import Job
@@ -70,6 +70,13 @@ class Blockers:
         counts = jobs.counts[live]
         waits = (counts[:, TaskStatus.PENDING] > 0) | (counts[:, PIPELINED] > 0)
         asks = jobs.phase[live] == PENDING_PHASE
+        # A gang that runs whole asks for nothing, although nothing has written the phase of its PodGroup yet.
+        runs = (
+            (counts.sum(axis=1) >= jobs.min_available[live])
+            & (counts @ HELD >= jobs.size[live])
+            & (jobs.size[live] > 0)
+        )
+        asks &= ~runs
         asks[asks] = [not self.is_gang(job) for job in live[asks].tolist()]
         found: AnyArray = live[waits | asks]
         return found
