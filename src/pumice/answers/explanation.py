@@ -36,6 +36,7 @@ from pumice.model.workloads.podgroup import PodGroup
 from pumice.reasons.blockers import Blockers
 from pumice.reasons.sentences import sentence
 from pumice.reasons.shown_names import ShownNames
+from pumice.reasons.words import verb
 
 #: Cycles that are run for the ways out of one job at most.
 WAYS_TRIALS_MAX = 240
@@ -228,7 +229,8 @@ class _Answer:
         placed = self.trials.base.placed.get(self.job, 0)
         if reserved is not None:
             return self._make(Verdict.STARTS, (self._part(reserved, Code.ROOM),), **_PROVEN)
-        text = f"{placed} of its pods get a node in this cycle" if placed else "each of its pods has a node"
+        get = verb(placed, "gets", "get")
+        text = f"{placed} of its pods {get} a node in this cycle" if placed else "each of its pods has a node"
         if waits_for_pods(self.world, self.job):
             text = "it is admitted in this cycle, and its pods are created then"
         return self._make(Verdict.STARTS, (Part(Code.OTHER, "", text),), **_PROVEN)

@@ -55,9 +55,9 @@ def policy(
 ) -> PolicySource:
     """Return a policy of a policy file and of plugins in Python.
 
-    ``parts``: at most one policy file (its path, or its text with at least two lines; Volcano's default policy without
-    one), and functions or classes under ``@plugin``. A plugin that the file does not name is asked in a tier of its
-    own, before all others. ``plugins_dir``: a folder with further plugins, which are executed. ``strict`` False
+    ``parts``: at most one policy file (its path, or its text, in which at least one line ends; Volcano's default policy
+    without one), and functions or classes under ``@plugin``. A plugin that the file does not name is asked in a tier of
+    its own, before all others. ``plugins_dir``: a folder with further plugins, which are executed. ``strict`` False
     ignores unknown parts of the file. Raises: PolicyError with all problems, InputError.
     """
     functions = tuple(part for part in parts if not isinstance(part, str | Path))
@@ -101,7 +101,7 @@ def policy_of(given: PolicyLike | None, found: Sequence[Path] = ()) -> PolicySou
 
 def _text_of(given: str | Path) -> tuple[str, str]:
     """Return (text, how messages call it). Raises: InputError, PolicyError."""
-    if isinstance(given, str) and "\n" in given.strip():
+    if isinstance(given, str) and "\n" in given:
         return given, "policy"
     if given == DEFAULT and not Path(given).exists():
         from pumice.volcano.table import DEFAULT_CONF

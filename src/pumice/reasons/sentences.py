@@ -139,6 +139,8 @@ def _gang_incomplete(found: b.GangIncomplete) -> str:
         left = f"{found.exist} {verb(found.exist, 'is', 'are')} left of the {found.minimum} of minMember"
         return f"{of_all} {verb(found.leaving, 'is', 'are')} being deleted; {left}"
     which = f"of role {found.role}" if found.role else "of minMember"
+    if found.minimum == 1:
+        return f"it has no pod of role {found.role}" if found.role else "it has no pod"
     return f"{found.exist} of the {counted(found.minimum, 'pod')} {which} exist"
 
 

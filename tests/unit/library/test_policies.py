@@ -50,6 +50,7 @@ def test_a_text_and_a_file_are_the_same_policy(tmp_path: Path) -> None:
     path = tmp_path / "own.conf"
     path.write_text(conf("gang", "predicates"))
     assert digest(path) == digest(str(path)) == digest(conf("gang", "predicates")) != digest("default")
+    assert pumice.policy("dialect: kai\n").policy.dialect.name == "kai"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.model.blockers import Blocker, KeptApart, Shortage
+from pumice.model.blockers import Blocker, GangIncomplete, KeptApart, Shortage
 from pumice.reasons.sentences import sentence
 from pumice.reasons.words import amount, per_unit, short_name, unit
 
@@ -27,6 +27,9 @@ def test_resources_are_counted_as_people_do(resource: str, short: str, plural: s
 @pytest.mark.parametrize(
     ("blocker", "text"),
     [
+        (GangIncomplete("", 0, 1), "it has no pod"),
+        (GangIncomplete("ps", 0, 1), "it has no pod of role ps"),
+        (GangIncomplete("", 2, 3), "2 of the 3 pods of minMember exist"),
         (
             Shortage("cpu", 8_000.0, 1, 0.0, 0.0, nodes=1, looked_at=4),
             "1 of 4 nodes has too little cpu: it asks for 8 cores a pod",
