@@ -151,16 +151,16 @@ def _gated(found: b.Gated) -> str:
 
 def _partial(found: b.GangPartial) -> str:
     left, first = found.minimum - found.placed, found.first
+    pods = counted(found.minimum, "pod") + (f" of sub-group {found.role}" if found.role else "")
     if first is None or isinstance(first, b.NoRoom):
-        of = f" of sub-group {found.role}" if found.role else ""
-        return f"{found.placed} of {counted(found.minimum, 'pod')}{of} fit"
+        return f"{found.placed} of {pods} fit"
     if isinstance(first, b.Shortage):
         ask = amount(first.resource, first.each)
         each = f"the other {left} ask for {ask} each" if left > 1 else f"the other one asks for {ask}"
         if first.node:
             each = f"{each}, and {first.node} has {number(first.resource, first.free)} free"
-        return f"{found.placed} of {counted(found.minimum, 'pod')} fit; {each}"
-    rest = f"{left} of {counted(found.minimum, 'pod')} {verb(left, 'is', 'are')} left over"
+        return f"{found.placed} of {pods} fit; {each}"
+    rest = f"{left} of {pods} {verb(left, 'is', 'are')} left over"
     return f"{sentence(first)}; {rest}"
 
 

@@ -168,4 +168,5 @@ def test_a_sub_group_says_how_many_of_its_pods_fit() -> None:
         " for it, but not for all pods that must start together."
     )
     blockers = Blockers(ran.outcome)
-    assert "1 of 2 pods of sub-group b fit" in map(sentence, blockers.of(int(blockers.waiting[0])))
+    nearest = sentence(blockers.nearest(int(blockers.waiting[0])))
+    assert nearest == "1 of 2 pods of sub-group b fit; the other one asks for 2 GPUs, and n has 1 free"
