@@ -35,7 +35,7 @@ CODES = {
     "8 cores used and 4 promised of 12": Code.ROOM,
     "promised to ns/five": Code.ROOM,
     "2 of 4 deserved cores": Code.QUEUE_SHARE,
-    "1 pod of role ps": Code.INCOMPLETE,
+    "no pod of role ps": Code.INCOMPLETE,
     "are being deleted": Code.INCOMPLETE,
     "it asks for 12 within one": Code.DOMAIN,
     "HyperNode r1 takes most of it": Code.ROOM,
