@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from pumice.model.manifest.jobs import pods_of_batch_job
 from pumice.model.manifest.reading.fields import FieldError, Obj
 from pumice.model.plain_words import first_names
-from pumice.model.workloads.estimate import carried_estimates
 from pumice.model.workloads.job import BatchJob
 from pumice.runtime.controllers.kai.groups import (
     GROUP_API,
@@ -223,26 +223,24 @@ class KaiPods:
 
 def raw_pods_of_job(job: BatchJob, written: Obj) -> Iterator[Obj]:
     """Yield the first pods of a Job of batch/v1 as an API server would have them. ``written``: the Job as it is in the
-    file, with a namespace and a uid. Kubernetes gives pods random names; these are numbered."""
-    template = part(part(written, "spec"), "template")
-    uid = meta(written)["uid"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": uid, "controller": True}
+    file, with a namespace and a uid."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": meta(written)["uid"], "controller": True}
+    created = {"creationTimestamp": made} if (made := meta(written).get("creationTimestamp")) else {}
     spans = {key: text for key, text in job.annotations.items() if key in _SPANS}
-    metadata = {
-        **({"creationTimestamp": made} if (made := meta(written).get("creationTimestamp")) else {}),
-        "namespace": job.namespace,
-        # Both names of the label, since Kubernetes writes the old one as well.
-        "labels": {**job.template.labels, "batch.kubernetes.io/job-name": job.name, "job-name": job.name},
-        "annotations": {**carried_estimates(job), **spans, **job.template.annotations},
-        "ownerReferences": [owner],
-    }
-    spec = dict(part(template, "spec"))
+    spec = dict(part(written, "spec", "template", "spec"))
     if job.active_deadline_s is not None:  # it counts from the start of the Job, which is that of its first pods
         spec["activeDeadlineSeconds"] = int(job.active_deadline_s)
-    for i in range(job.replicas):
-        name = f"{job.name}-{i}"
-        own = {**metadata, "name": name, "uid": f"{job.uid or job.key}-{i}"}
-        yield {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": spec}
+    for pod in pods_of_batch_job(job):
+        metadata = {
+            **created,
+            "namespace": pod.namespace,
+            "name": pod.name,
+            "uid": pod.uid,
+            "labels": dict(pod.labels),
+            "annotations": {**spans, **pod.annotations},
+            "ownerReferences": [owner],
+        }
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def _without_duration(job: Obj) -> Obj:
