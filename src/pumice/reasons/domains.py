@@ -11,7 +11,7 @@ from pumice.kai.label_trees import LabelTree, label_tree_of
 from pumice.model.blockers import Domain, GangPartial
 from pumice.reasons.places import Places
 from pumice.reasons.view import View
-from pumice.volcano.topology.rules import job_bound, keeps_within_hypernodes
+from pumice.volcano.topology.rules import kept_bound
 
 
 def in_labels(view: View, job: int, row: int) -> Domain | None:
@@ -50,8 +50,7 @@ def _one_domain(tree: LabelTree) -> int:
 def in_hypernodes(view: View, job: int, row: int) -> Domain | None:
     """Return what is in the way in the HyperNode that takes most pods of a gang, of those that its tier allows, or None
     if one takes all of them."""
-    tree = view.tables.tree
-    bound = job_bound(view.tables, job) if keeps_within_hypernodes(view.outcome.policy) else None
+    tree, bound = view.tables.tree, kept_bound(view.outcome.policy, view.tables, job)
     if bound is None or bound >= int(tree.tier[-1]):
         return None
     pinned = int(view.tables.jobs.hypernode[job])

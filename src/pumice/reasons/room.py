@@ -26,7 +26,7 @@ from pumice.model.blockers import (
 from pumice.model.devices.gpu import GPU_RESOURCE
 from pumice.model.status import TaskStatus
 from pumice.reasons.view import View
-from pumice.volcano.topology.rules import job_bound, keeps_within_hypernodes
+from pumice.volcano.topology.rules import kept_bound
 
 
 def not_there(view: View, row: int) -> Missing | None:
@@ -85,7 +85,7 @@ def all_slots_used(view: View, rows: AnyArray, request: F64, wanted: int) -> Too
 def in_one_hypernode(view: View, job: int) -> Domain | Missing | None:
     """Return how much of what the gang asks for fits within one HyperNode of the tier that it allows, or None."""
     tables, tree = view.tables, view.tables.tree
-    bound = job_bound(tables, job) if keeps_within_hypernodes(view.outcome.policy) else None
+    bound = kept_bound(view.outcome.policy, tables, job)
     if bound is None or bound >= int(tree.tier[-1]):
         return None
     asked = view.asks(job)

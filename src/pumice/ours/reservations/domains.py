@@ -15,6 +15,7 @@ from pumice.volcano.topology.rules import (
     in_label_domain,
     job_bound,
     keeps_within_hypernodes,
+    kept_bound,
     sub_bound,
 )
 
@@ -40,7 +41,7 @@ def domains_of(ssn: Session, job: int, parts: Parts | None) -> list[Bool | None]
     if gang is not None:
         return [None] if gang.topology is None else [*_of_label(ssn, gang.topology.required)]
     # A domain that the action does not keep to would be claimed in vain, and room elsewhere given away.
-    bound = job_bound(tables, job) if keeps_within_hypernodes(ssn.policy) else None
+    bound = kept_bound(ssn.policy, tables, job)
     # A name of a tier that no hypernode has bounds nothing.
     return [None] if bound is None else [*_of_hypernodes(ssn, bound)]
 

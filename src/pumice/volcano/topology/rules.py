@@ -35,6 +35,11 @@ def job_bound(tables: Tables, job: int) -> int | None:
     return _bound(tables, tables.jobs.groups[job].topology, int(tables.tree.tier[-1]))
 
 
+def kept_bound(policy: Policy, tables: Tables, job: int) -> int | None:
+    """Return the highest tier that the job may span under a policy, or None if the policy keeps it to no bound."""
+    return job_bound(tables, job) if keeps_within_hypernodes(policy) else None
+
+
 def sub_bound(tables: Tables, sub: int) -> int | None:
     """Return the highest tier that the sub-job may span, or None. A soft constraint allows what the job may span."""
     topology = tables.subs.topologies[sub]
