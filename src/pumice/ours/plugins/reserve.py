@@ -16,7 +16,6 @@ from pumice.api import (
     I64,
     ROWS,
     AnyArray,
-    Bool,
     FilterResult,
     Job,
     JobRows,
@@ -103,7 +102,7 @@ class Reserve:
         self.named = ssn.column(f"{NAME}.named", values=plan.as_numbers())
         # Without a reservation nothing is asked, so that equal jobs share their failures.
         self.unused_points = () if self.claims else (points.allocatable, points.on_allocate)
-        if all(within is None for within in self.domains) and not plan.within:
+        if all(within is None for within in (*self.domains, *map(plan.within, plan.starting))):
             self.unused_points = (*self.unused_points, points.predicate)
 
     @staticmethod
@@ -177,7 +176,7 @@ class Reserve:
         planned = np.zeros(len(tasks), dtype=bool)
         if starts:
             # The plan is without the minimum of a job that starts now, and pods beyond it are late as others are.
-            planned, missing = self._planned(job, classes), 0
+            planned, missing = self._planned_kinds(job, classes) >= 0, 0
         first, free = each[0], int(planned.sum())
         if is_one:
             are_equal, first = free in (0, len(tasks)), first * (not free)
@@ -221,7 +220,7 @@ class Reserve:
     def _beyond_plan(self, job: int, cls: int, nodes: NodeRows) -> FilterResult | None:
         """Reject the nodes outside the domain in which a job is to start, if the job would take places of others
         there. Shape (rows,)."""
-        within = self.plan.within.get(job)
+        within = self.plan.within(job)
         # Most jobs may be anywhere, and the plan counts on no node for them.
         if within is None or within[nodes.rows].all():
             return None
@@ -246,12 +245,12 @@ class Reserve:
         if len(claims):
             rows, nodes = np.array(run.rows), np.array(run.nodes)
             if job in self.kinds:
-                planned, within = self._planned(job, tasks.cls[rows]), self.plan.within.get(job)
-                placed = np.bincount(self._kinds_of(job, tasks.cls[rows[planned]]), minlength=len(self.left.array))
+                kinds, within = self._planned_kinds(job, tasks.cls[rows]), self.plan.within(job)
+                placed = np.bincount(kinds[kinds >= 0], minlength=len(self.left.array))
                 self.ssn.journal.add(self.left, placed.nonzero()[0], -placed[placed > 0])
                 # A job that went to another domain than planned has taken what is to spare there.
                 if within is None or within[nodes[0]]:
-                    rows, nodes = rows[~planned], nodes[~planned]
+                    rows, nodes = rows[kinds < 0], nodes[kinds < 0]
             # By class: a gang may have thousands of pods, and there are up to 64 claims.
             taken = np.zeros(len(claims))
             classes = tasks.cls[rows]
@@ -275,19 +274,14 @@ class Reserve:
         tables = self.ssn.tables
         return int(tables.jobs.min_available[job]) - Job(tables, job).held_count
 
-    def _planned(self, job: int, classes: AnyArray) -> Bool:
-        """Return which of some tasks of a job that starts now the plan counts as placed, of each kind as many as are
-        left. ``classes`` and result: shape (tasks,)."""
-        # Pods of one kind in the place of another would take places that the plan has given away.
-        kinds = self._kinds_of(job, classes)
-        found: Bool = (kinds >= 0) & (nth_of_its_group(kinds) < self.left.array[kinds])
-        return found
-
-    def _kinds_of(self, job: int, classes: AnyArray) -> I64:
-        """Return the number of the planned pods of which each task is one, -1 for none. Shape (tasks,)."""
+    def _planned_kinds(self, job: int, classes: AnyArray) -> I64:
+        """Return of some tasks of a job that starts now the kind of which each is one, for as many as the plan counts
+        as placed and are left, -1 for others. ``classes`` and result: shape (tasks,)."""
         known = distinct(classes)
         kinds = np.array([self.kinds[job].get(cls, -1) for cls in known.tolist()], dtype=np.int64)
-        return kinds[np.searchsorted(known, classes)]
+        found = kinds[np.searchsorted(known, classes)]
+        # Pods of one kind in the place of another would take places that the plan has given away.
+        return np.where(nth_of_its_group(found) < self.left.array[found], found, -1)
 
     def _all_binding(self, job: int) -> I64:
         """Return all claims whose places a job has to leave, those in no domain first."""

@@ -83,8 +83,6 @@ class Plan:
         self._lost: dict[Hashable, F64] = {}
         #: Jobs that fit now and go before: the room that the plan rests on is without these pods of them.
         self.starting: dict[int, Sequence[Demand]] = {}
-        #: Where those of them that may be in one domain only are planned, by row: the nodes of that domain, (N,).
-        self.within: dict[int, Bool] = {}
         #: Since when jobs were due after the last cycle, by key.
         self.due_before = due_since(ssn.snapshot.notes)
         #: Jobs for which room was kept for as long as they were to run there, and which found no place in it.
@@ -116,6 +114,11 @@ class Plan:
                 for part in (str(pods).encode(), each.tobytes(), nodes.tobytes()):
                     found[job] = crc32(part, int(found[job]))
         return found
+
+    def within(self, job: int) -> Bool | None:
+        """Return the nodes of the domain in which a job that starts now is planned, (N,); None for no such domain."""
+        # Where it goes is decided later, and another domain may be the one in which room is kept for others.
+        return self.starting[job][0].within if job in self.starting else None
 
     def _candidates(self) -> AnyArray:
         """Return waiting jobs that may get a reservation, oldest first."""
@@ -166,7 +169,7 @@ class Plan:
             until = start + self.running.estimate(job)
             if start <= now:
                 room.take(demands, until)
-                self._start(job, demands)
+                self.starting[job] = demands
                 continue
             count = pods_of(demands)
             # Of pods that differ, places of one kind are no measure for the others, so nothing is spared.
@@ -206,7 +209,7 @@ class Plan:
             slots.add(planned)
             found.append(planned)
             if planned.start <= now:
-                self._start(job, planned.demands)
+                self.starting[job] = planned.demands
             elif len(found) - len(self.starting) == self._most:
                 break
         # More jobs were planned than may have a reservation: for the rest nothing is kept.
@@ -219,13 +222,6 @@ class Plan:
             parts = [[demand] for demand in slot.demands]
             self._keep(slot.job, slot.demands, choices[slot.job], slot.start, slot.until, slots.spare(slot), parts)
         self._slots = slots
-
-    def _start(self, job: int, demands: Sequence[Demand]) -> None:
-        """Plan that a job starts now."""
-        self.starting[job] = demands
-        # Where it goes is decided later, and another domain may be the one in which room is kept for others.
-        if demands[0].within is not None:
-            self.within[job] = demands[0].within
 
     def _earliest(self, slots: Slots, job: int, choices: Sequence[Sequence[Demand]]) -> Slot | None:
         """Return the first slot for a job in any of its domains, None for none."""
